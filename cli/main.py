@@ -1,0 +1,124 @@
+"""The `trackr` command: a table of commands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracker.errors import TrackrError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "ingest": ("cli.commands.ingest:ingest", "Read run folders and files into the database."),
+    "query": ("cli.commands.query:query", "Ask anything in DuckDB SQL."),
+    "analyze": ("cli.commands.analyze:analyze", "Run an analysis."),
+    "analyses": ("cli.commands.analyses:analyses", "List and show stored results."),
+    "schema": ("cli.commands.schema:schema", "Describe tables, views and their columns."),
+    "runs": ("cli.commands.runs:runs", "List, show and delete runs."),
+    "catalog": ("cli.commands.catalog:catalog", "Show, import and export what is known of models and benchmarks."),
+    "labels": ("cli.commands.labels:labels", "Import, export and rank question labels."),
+    "lake": ("cli.commands.lake:lake", "Look after the Parquet copy of the database."),
+    "db": ("cli.commands.db:db", "Create, upgrade and check the database."),
+    "info": ("cli.commands.info:info", "Say where things are, versions, counts and sizes."),
+    "simulate": ("cli.commands.simulate:simulate", "Write the run folders of a study with planted truth."),
+}
+"""name -> (module:attribute, one line of help)."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called, not when help is printed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Answer a misspelt command with the nearest one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as err:
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if near:
+                err.message += f" Did you mean {near[0]!r}?"
+            raise
+
+
+def print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+    """Print the installed version."""
+    if value and not ctx.resilient_parsing:
+        from tracker.version import version
+
+        click.echo(f"trackr {version()}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=print_version, help="Print the version and exit.")
+def cli() -> None:
+    """Keep every question that a model was asked, and answer what scaling does to it."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; every error becomes one line on stderr (or JSON on stdout) here."""
+    arguments = list(sys.argv[1:] if args is None else args)
+    try:
+        code = cli.main(arguments, prog_name="trackr", standalone_mode=False)
+    except TrackrError as err:
+        code = _report(arguments, err.kind, err.message, err.where, err.hint, err.exit_code)
+    except click.ClickException as err:
+        if not _wants_json(arguments):
+            err.show()
+        code = _report(arguments, "usage", err.format_message(), None, None, err.exit_code, quiet=True)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("trackr: interrupted", err=True)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    return "--json" in arguments
+
+
+def _report(arguments: list[str], kind: str, message: str, where: str | None, hint: str | None, code: int, *, quiet: bool = False) -> int:
+    """Print an error the way that was asked for."""
+    if _wants_json(arguments):
+        import json
+
+        error: dict[str, Any] = {"kind": kind, "message": message, "where": where, "hint": hint}
+        click.echo(json.dumps({"error": error}))
+    elif not quiet:
+        place = f"{where}: " if where else ""
+        remedy = f" ({hint})" if hint else ""
+        click.echo(f"trackr: {place}{message}{remedy}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()

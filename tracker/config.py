@@ -1,0 +1,112 @@
+"""Where the database and the lake are: option > environment > trackr.toml > default. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracker.errors import UsageError
+
+DEFAULT_DB = Path(".trackr/trackr.db")
+PROJECT_FILE = "trackr.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Location:
+    """Where the store is, and which rule said so."""
+
+    url: str
+    lake: Path
+    url_origin: str
+    lake_origin: str
+
+    @property
+    def sqlite_path(self) -> Path | None:
+        """The database file, for SQLite."""
+        return sqlite_path(self.url)
+
+
+def locate(db: str | None = None, lake: str | Path | None = None) -> Location:
+    """Resolve database URL and lake folder."""
+    project, project_path = _project()
+    url, url_origin = _first(
+        (db, "--db"),
+        (os.environ.get("TRACKR_DB"), "TRACKR_DB"),
+        (project.get("db"), str(project_path)),
+        default=(str(DEFAULT_DB), "default"),
+    )
+    base = project_path.parent if project_path and url_origin == str(project_path) else Path.cwd()
+    url = normalise_url(url, base)
+    folder, lake_origin = _first(
+        (str(lake) if lake else None, "--lake"),
+        (os.environ.get("TRACKR_LAKE"), "TRACKR_LAKE"),
+        (project.get("lake"), str(project_path)),
+        default=(str(default_lake(url)), "default"),
+    )
+    base = project_path.parent if project_path and lake_origin == str(project_path) else Path.cwd()
+    return Location(url=url, lake=(base / Path(folder).expanduser()).resolve(), url_origin=url_origin, lake_origin=lake_origin)
+
+
+def normalise_url(text: str, base: Path | None = None) -> str:
+    """A SQLAlchemy URL; a plain path means a SQLite file, and PostgreSQL means psycopg."""
+    if "://" not in text:
+        return f"sqlite:///{(base or Path.cwd()) / Path(text).expanduser()}"
+    scheme, rest = text.split("://", 1)
+    if scheme in {"postgres", "postgresql"}:
+        return f"postgresql+psycopg://{rest}"
+    if scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
+        return f"sqlite:///{(base or Path.cwd()) / rest[1:]}" if rest[1:] else text
+    if scheme.split("+", maxsplit=1)[0] not in {"sqlite", "postgresql"}:
+        message = f"database URL with scheme {scheme!r}"
+        raise UsageError(message, hint="use a path, sqlite:///PATH or postgresql://USER@HOST/NAME")
+    return text
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of a SQLite URL, else None."""
+    if not url.startswith("sqlite"):
+        return None
+    path = url.split("://", 1)[1][1:]
+    return Path(path) if path else None
+
+
+def default_lake(url: str) -> Path:
+    """`lake/` beside a SQLite file, else a folder in the user's cache named by the URL without its password."""
+    path = sqlite_path(url)
+    if path is not None:
+        return path.parent / "lake"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "trackr" / hashlib.sha256(mask(url).encode()).hexdigest()[:16]
+
+
+def mask(url: str) -> str:
+    """The URL with its password hidden."""
+    if "@" not in url or "://" not in url:
+        return url
+    scheme, rest = url.split("://", 1)
+    login, host = rest.rsplit("@", 1)
+    return f"{scheme}://{login.split(':', 1)[0]}{':***' if ':' in login else ''}@{host}"
+
+
+def _first(*options: tuple[Any, str], default: tuple[str, str]) -> tuple[str, str]:
+    for value, origin in options:
+        if value:
+            return str(value), origin
+    return default
+
+
+def _project() -> tuple[dict[str, Any], Path | None]:
+    """The nearest trackr.toml from here upward."""
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        path = folder / PROJECT_FILE
+        if path.is_file():
+            try:
+                return tomllib.loads(path.read_text(encoding="utf-8")), path
+            except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+                message = f"not valid TOML: {err}"
+                raise UsageError(message, where=str(path)) from err
+    return {}, None
