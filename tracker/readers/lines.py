@@ -32,7 +32,7 @@ class Line:
 
     __slots__ = ("error", "number", "raw", "truncated", "value")
 
-    def __init__(self, number: int, value: Any, error: str | None, raw: bytes, truncated: bool = False) -> None:
+    def __init__(self, number: int, value: Any, error: str | None, raw: bytes, *, truncated: bool = False) -> None:
         self.number, self.value, self.error, self.raw, self.truncated = number, value, error, raw, truncated
 
     @property
@@ -85,7 +85,7 @@ def json_document(path: Path) -> Any:
         return _tolerant(raw)
     except UnicodeDecodeError as err:
         line, column = raw.count(b"\n", 0, err.start) + 1, err.start - raw.rfind(b"\n", 0, err.start)
-        raise InputError(_not_utf8(err, path, column), where=f"{path}: line {line}") from err
+        raise InputError(not_utf8(err, path, column), where=f"{path}: line {line}") from err
     except json.JSONDecodeError as err:
         place = f"line {err.lineno}, column {err.colno}"
         cut = err.pos >= len(err.doc.rstrip())
@@ -101,13 +101,13 @@ def parse(raw: bytes, number: int, path: Path, *, last: bool = False) -> Line:
     try:
         return Line(number, _tolerant(raw), None, raw)
     except UnicodeDecodeError as err:
-        return Line(number, None, _not_utf8(err, path, err.start + 1), raw, last and err.reason == "unexpected end of data")
+        return Line(number, None, not_utf8(err, path, err.start + 1), raw, truncated=last and err.reason == "unexpected end of data")
     except json.JSONDecodeError as err:
         cut = err.pos >= len(err.doc.rstrip()) or err.msg.startswith("Unterminated string")
         if cut:
             text = f"JSON that is cut off at column {len(err.doc) + 1} (run the writer again, or delete the line)"
-            return Line(number, None, text, raw, last)
-        return Line(number, None, f"not valid JSON at column {err.colno}: {err.msg} (correct or delete the line)", raw, last)
+            return Line(number, None, text, raw, truncated=last)
+        return Line(number, None, f"not valid JSON at column {err.colno}: {err.msg} (correct or delete the line)", raw)
     except RecursionError:
         return Line(number, None, "JSON nested too deeply (flatten the value)", raw)
 
@@ -179,7 +179,8 @@ def _tolerant(raw: bytes) -> Any:
     return clean(value)
 
 
-def _not_utf8(err: UnicodeDecodeError, path: Path, column: int) -> str:
+def not_utf8(err: UnicodeDecodeError, path: Path, column: int) -> str:
+    """What to say of a byte that is not UTF-8."""
     byte = err.object[err.start]
     return (
         f"byte 0x{byte:02x} at column {column} is not UTF-8 "
