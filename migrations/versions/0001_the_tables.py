@@ -398,6 +398,8 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False, comment="evaluation or training"),
         sa.Column("configuration_id", BIG, nullable=False, comment="configuration"),
         sa.Column("benchmark_id", BIG, nullable=True, comment="benchmark; null for a training run"),
+        sa.Column("model_name", sa.Text(), nullable=False, comment="model as the source spells it"),
+        sa.Column("benchmark_name", sa.Text(), nullable=True, comment="benchmark as the source spells it"),
         sa.Column("ingest_id", BIG, nullable=True, comment="the ingest that wrote the present version"),
         sa.Column("source_format", sa.Text(), nullable=False, comment="reader that read it"),
         sa.Column("framework", sa.Text(), nullable=True, comment="tool that wrote it"),

@@ -817,6 +817,8 @@ CREATE TABLE trackr.runs (
     kind text NOT NULL,
     configuration_id bigint NOT NULL,
     benchmark_id bigint,
+    model_name text NOT NULL,
+    benchmark_name text,
     ingest_id bigint,
     source_format text NOT NULL,
     framework text,
@@ -850,6 +852,10 @@ COMMENT ON COLUMN trackr.runs.kind IS 'evaluation or training';
 COMMENT ON COLUMN trackr.runs.configuration_id IS 'configuration';
 
 COMMENT ON COLUMN trackr.runs.benchmark_id IS 'benchmark; null for a training run';
+
+COMMENT ON COLUMN trackr.runs.model_name IS 'model as the source spells it';
+
+COMMENT ON COLUMN trackr.runs.benchmark_name IS 'benchmark as the source spells it';
 
 COMMENT ON COLUMN trackr.runs.ingest_id IS 'the ingest that wrote the present version';
 

@@ -322,6 +322,8 @@ CREATE TABLE runs (
 	kind TEXT NOT NULL,
 	configuration_id INTEGER NOT NULL,
 	benchmark_id INTEGER,
+	model_name TEXT NOT NULL,
+	benchmark_name TEXT,
 	ingest_id INTEGER,
 	source_format TEXT NOT NULL,
 	framework TEXT,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,12 +105,20 @@ def open_database(url: str, *, create_missing: bool = True) -> Database:
     Raises DatabaseError when it does not exist (and is not to be created), cannot be reached, cannot be
     written although it must be upgraded, or was made by a newer version.
     """
-    from tracker.database import migrate
-
     path = sqlite_path(url)
     if path is not None:
         _prepare_file(path, create_missing=create_missing)
     engine = create(url)
+    try:
+        return _open(url, path, engine, create_missing=create_missing)
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+def _open(url: str, path: Path | None, engine: sa.Engine, *, create_missing: bool) -> Database:
+    from tracker.database import migrate
+
     with translated(url):
         revision = migrate.current(engine)
         if revision is None and not create_missing:
@@ -163,9 +173,7 @@ def _sqlite_engine(url: str, path: Path, common: dict[str, Any]) -> sa.Engine:
         cursor = connection.cursor()
         cursor.execute("PRAGMA foreign_keys = ON")
         if _may_write(path):
-            mode = cursor.execute("PRAGMA journal_mode").fetchone()[0]
-            if mode != wanted:
-                cursor.execute(f"PRAGMA journal_mode = {wanted}")
+            _set_journal_mode(cursor, wanted)
             cursor.execute("PRAGMA synchronous = NORMAL")
         cursor.execute("PRAGMA cache_size = -65536")
         cursor.close()
@@ -176,6 +184,20 @@ def _sqlite_engine(url: str, path: Path, common: dict[str, Any]) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+def _set_journal_mode(cursor: Any, wanted: str) -> None:
+    """Set the journal mode; unlike statements, this does not wait for a process that opens the same new file at the same moment."""
+    for _ in range(500):
+        try:
+            if cursor.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
+                cursor.execute(f"PRAGMA journal_mode = {wanted}")
+        except sqlite3.OperationalError as err:
+            if "locked" not in str(err):
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def file_system(path: Path) -> str:

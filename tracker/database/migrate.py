@@ -103,7 +103,7 @@ def _options(dialect: str, *, own_tables_only: bool = False) -> dict[str, Any]:
     names = set(tables(dialect).tables)
 
     def ours(name: str | None, kind: str, _parents: Any) -> bool:
-        if kind == "schema":
+        if kind == "schema" and dialect != "sqlite":
             return name == SCHEMA
         if kind == "table" and own_tables_only and dialect == "sqlite":
             return name in names
