@@ -1,0 +1,101 @@
+"""Cohorts: fixed SQL files, narrowed by a condition or replaced by the user's own SQL."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from tracker.errors import QueryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import duckdb
+
+    from analyses.parameters import AnalysisParameters
+
+
+def statement(name: str) -> str:
+    """The text of `analyses/cohorts/<name>.sql`."""
+    return (files("analyses") / "cohorts" / f"{name}.sql").read_text(encoding="utf-8").strip()
+
+
+def cohort_sql(name: str, parameters: AnalysisParameters) -> str:
+    """The cohort's SQL: the shipped file or the user's, inside the user's condition."""
+    base = (parameters.cohort or statement(name)).strip().rstrip(";")
+    if parameters.where is None:
+        return base
+    return f"select *\nfrom (\n{base}\n) as cohort\nwhere (\n{parameters.where}\n)"
+
+
+def bindings(sql: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that the SQL names as $parameters (DuckDB refuses others)."""
+    named = set(re.findall(r"\$([A-Za-z_]\w*)", sql))
+    return {name: value for name, value in values.items() if name in named}
+
+
+def select(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None, *, where: str) -> dict[str, Any]:
+    """Run one statement and return its columns as NumPy arrays; an error names where the SQL came from."""
+    return run(connection, sql, values, where=where).fetchnumpy()
+
+
+def run(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None, *, where: str) -> duckdb.DuckDBPyConnection:
+    """Run one statement; an error names where the SQL came from."""
+    import duckdb
+
+    try:
+        return connection.execute(sql, bindings(sql, values or {}))
+    except duckdb.Error as err:
+        lines = [line for line in str(err).splitlines() if line.strip()]
+        raise QueryError(lines[0] if lines else type(err).__name__, where=where, hint=_hint(lines)) from err
+
+
+def origin(parameters: AnalysisParameters) -> str:
+    """The option that an error in a cohort's SQL is to be blamed on."""
+    given = [f"--{name}" for name in ("cohort", "where") if getattr(parameters, name)]
+    return " and ".join(given) or "cohort"
+
+
+@contextmanager
+def materialised(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any], *, where: str) -> Iterator[None]:
+    """The temporary table `cohort` for as long as an analysis runs."""
+    _one_select(connection, sql, where)
+    run(connection, f"create or replace temp table cohort as\n{sql}", values, where=where)
+    try:
+        yield
+    finally:
+        connection.execute("drop table if exists cohort")
+
+
+@contextmanager
+def threads(connection: duckdb.DuckDBPyConnection, workers: int | None) -> Iterator[None]:
+    """At most so many DuckDB threads."""
+    if workers is None:
+        yield
+        return
+    before = connection.execute("select current_setting('threads')").fetchone()
+    connection.execute(f"set threads = {int(workers)}")
+    try:
+        yield
+    finally:
+        connection.execute(f"set threads = {int(before[0]) if before else 1}")
+
+
+def _one_select(connection: duckdb.DuckDBPyConnection, sql: str, where: str) -> None:
+    import duckdb
+
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as err:
+        lines = [line for line in str(err).splitlines() if line.strip()]
+        raise QueryError(lines[0], where=where, hint=_hint(lines)) from err
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        message = f"expected one SELECT, found {len(statements)} statements" if len(statements) != 1 else "expected a SELECT"
+        raise QueryError(message, where=where)
+
+
+def _hint(lines: list[str]) -> str:
+    candidates = next((line.strip() for line in lines[1:] if "andidate" in line or "Did you mean" in line), None)
+    return candidates or "conditions use the columns of answers: trackr schema answers"
