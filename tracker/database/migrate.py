@@ -77,8 +77,10 @@ def tables(dialect: str) -> sa.MetaData:
     if dialect != "sqlite":
         return Base.metadata
     plain = sa.MetaData(naming_convention=Base.metadata.naming_convention)
+    none: Any = None  # SQLAlchemy's annotations know no copy without a schema, its documentation does
+    blank: Any = sa.schema.BLANK_SCHEMA
     for table in Base.metadata.sorted_tables:
-        table.to_metadata(plain, schema=None, referred_schema_fn=lambda *_: sa.schema.BLANK_SCHEMA)
+        table.to_metadata(plain, schema=none, referred_schema_fn=lambda *_: blank)
     return plain
 
 
