@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,7 +33,7 @@ DATA = Path(__file__).parent / "data"
 _TABLES = ("families", "frontends", "encoders", "series", "backbones", "models", "benchmarks")
 
 Spec = TypeVar("Spec")
-Aliased = TypeVar("Aliased", BackboneSpec, ModelSpec, BenchmarkSpec)
+Aliased = TypeVar("Aliased", bound=BackboneSpec | ModelSpec | BenchmarkSpec)
 
 
 @cache
@@ -76,9 +77,18 @@ def _build(document: Mapping[str, Any], file: str, known: Catalog) -> Catalog:
     models = reader.specs("models", lambda name, fields: _model(name, fields, parts))
     own = {m.series: SeriesSpec(m.series) for m in models.values() if m.series not in series_names}
     benchmarks = reader.specs("benchmarks", _benchmark)
-    for table, specs in (("backbones", backbones), ("models", models), ("benchmarks", benchmarks)):
-        _check_aliases(file, table, specs)  # type: ignore[type-var]
-    return Catalog(families, frontends, encoders, {**series, **own}, backbones, models, benchmarks)
+    _check_aliases(file, "backbones", backbones)
+    _check_aliases(file, "models", models)
+    _check_aliases(file, "benchmarks", benchmarks)
+    return Catalog(
+        families,
+        frontends,
+        encoders,
+        {**series, **own},
+        _with_implied(backbones, known.backbone),
+        _with_implied(models, known.model),
+        _with_implied(benchmarks, known.benchmark),
+    )
 
 
 class _Parts:
@@ -173,7 +183,7 @@ def _backbone(name: str, fields: Fields, base: Callable[[str], Mapping[str, Any]
         fields.refuse("source", "where the stated number of parameters comes from", None)
     elif active is not None and (stated is None or active > stated):
         fields.refuse("active_parameters", "at most `parameters`", active)
-    return BackboneSpec(name, family, stage, architecture, source, stated, active, _spellings(name, fields.texts("aliases")))
+    return BackboneSpec(name, family, stage, architecture, source, stated, active, _aliases(name, fields))
 
 
 def _architecture(fields: Fields, kinds: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]], start: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,7 +221,7 @@ def _model(name: str, fields: Fields, parts: _Parts) -> ModelSpec:
         if stated not in {None, counted}:
             fields.refuse("vision_parameters", f"{counted} as the encoder gives", stated, hint="leave it out: it is computed")
         stated = counted
-    return ModelSpec(name, series, backbone, frontend, encoder, stated, _spellings(name, fields.texts("aliases")))
+    return ModelSpec(name, series, backbone, frontend, encoder, stated, _aliases(name, fields))
 
 
 def _benchmark(name: str, fields: Fields) -> BenchmarkSpec:
@@ -227,8 +237,12 @@ def _benchmark(name: str, fields: Fields) -> BenchmarkSpec:
         image_height=fields.whole("image_height"),
         source=fields.text("source"),
         tasks=fields.text_table("tasks"),
-        aliases=_spellings(name, fields.texts("aliases")),
+        aliases=_aliases(name, fields),
     )
+
+
+def _aliases(name: str, fields: Fields) -> tuple[str, ...]:
+    return tuple(alias for alias in dict.fromkeys(fields.texts("aliases")) if alias != name)
 
 
 def _reference(fields: Fields, key: str, names: Any, table: str) -> str | None:
@@ -239,25 +253,34 @@ def _reference(fields: Fields, key: str, names: Any, table: str) -> str | None:
     return value
 
 
-def _spellings(name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
-    """Aliases with what each implies: `org/name` is also written `name` and `org__name`."""
-    spellings: dict[str, None] = {}
-    for alias in aliases:
-        spellings[alias] = None
-        if alias.count("/") == 1 and not alias.startswith((".", "/", "~")):
-            owner, bare = alias.split("/")
-            if owner and bare:
-                spellings[bare] = None
-                spellings[f"{owner}__{bare}"] = None
-    spellings.pop(name, None)
-    return tuple(spellings)
-
-
 def _check_aliases(file: str, table: str, specs: Mapping[str, Aliased]) -> None:
-    """A spelling means one thing."""
+    """A written spelling means one thing."""
     owners = {name: name for name in specs}
     for name, spec in specs.items():
         for alias in spec.aliases:
             owner = owners.setdefault(alias, name)
             if owner != name:
                 raise SourceFormatError(file, f'{table}."{name}".aliases', f"spellings that do not mean {owner} too", alias)
+
+
+def _with_implied(specs: Mapping[str, Aliased], known: Callable[[str], Aliased | None]) -> dict[str, Aliased]:
+    """Add what an alias implies: `org/name` is also written `name` and `org__name`, unless that means something else."""
+    owners: dict[str, str | None] = {}
+    for name, spec in specs.items():
+        for spelling in (name, *spec.aliases, *_implied(spec.aliases)):
+            owner = owners.setdefault(spelling, name)
+            other = known(spelling)
+            if owner != name or (other is not None and other.name != name):
+                owners[spelling] = None
+    return {
+        name: replace(
+            spec, aliases=tuple(dict.fromkeys([*spec.aliases, *(a for a in _implied(spec.aliases) if owners[a] == name and a != name)]))
+        )
+        for name, spec in specs.items()
+    }
+
+
+def _implied(aliases: tuple[str, ...]) -> list[str]:
+    """The other spellings of every alias of the form org/name."""
+    pairs = [alias.split("/") for alias in aliases if alias.count("/") == 1]
+    return [spelling for owner, bare in pairs if owner.strip(".~") and bare for spelling in (bare, f"{owner}__{bare}")]
