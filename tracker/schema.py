@@ -261,6 +261,7 @@ class Question(Base):
     key: Mapped[str] = mapped_column(comment="id of the question in the source, by the order its reader documents")
     same_as_id: Mapped[int | None] = _fk("questions", comment="the question that this key means too (joined by content_hash); null where the key stands for itself", index=True)
     content_hash: Mapped[str | None] = mapped_column(comment="hash of text, sorted options and image")
+    hash_repeats: Mapped[bool] = mapped_column(default=False, comment="true where two keys of one run have this content_hash, so that it cannot join keys")
     image_key: Mapped[str | None] = mapped_column(comment="image or cluster id: questions that share it are resampled together")
     pair_key: Mapped[str | None] = mapped_column(comment="the same question in another release of the benchmark")
     text: Mapped[str | None] = mapped_column(comment="question text")
@@ -345,6 +346,8 @@ class Run(Base):
     kind: Mapped[str] = mapped_column(comment="evaluation or training")
     configuration_id: Mapped[int] = _fk("configurations", comment="configuration")
     benchmark_id: Mapped[int | None] = _fk("benchmarks", comment="benchmark; null for a training run", index=True)
+    model_name: Mapped[str] = mapped_column(comment="model as the source spells it")
+    benchmark_name: Mapped[str | None] = mapped_column(comment="benchmark as the source spells it")
     ingest_id: Mapped[int | None] = _fk("ingests", comment="the ingest that wrote the present version")
     source_format: Mapped[str] = mapped_column(comment="reader that read it")
     framework: Mapped[str | None] = mapped_column(comment="tool that wrote it")
@@ -533,6 +536,17 @@ class Ingest(Base):
     host: Mapped[str | None] = mapped_column(comment="machine that ran it")
 
 
+class Import(Base):
+    """A label file, or the aliases of a study file, that an ingest brought in."""
+
+    __tablename__ = "imports"
+    __table_args__ = _table("label files and study aliases that ingests brought in, to notice that they are unchanged")
+
+    id: Mapped[key]
+    uri: Mapped[str] = mapped_column(unique=True, comment="resolved path")
+    digest: Mapped[str] = mapped_column(comment="digest of what was brought in")
+
+
 class Rejection(Base):
     """Something that was offered and refused."""
 
@@ -628,6 +642,7 @@ SMALL_TABLES: tuple[str, ...] = (
     "scores",
     "profiles",
     "ingests",
+    "imports",
     "rejections",
 )
 """Tables that the lake rewrites whole when the data moved."""

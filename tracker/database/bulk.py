@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -80,7 +80,7 @@ def _insert_sqlite(connection: sa.Connection, table_name: str, columns: pa.Table
     for start in range(0, columns.num_rows, CHUNK_ROWS):
         piece = columns.slice(start, CHUNK_ROWS)
         values = [_sqlite_values(piece.column(index)) for index in range(piece.num_columns)]
-        cursor.executemany(f'INSERT INTO "{table_name}" ({names}) VALUES ({marks})', zip(*values, strict=False))
+        cursor.executemany(f'INSERT INTO "{table_name}" ({names}) VALUES ({marks})', islice(zip(*values, strict=False), piece.num_rows))
     cursor.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tracker.config import mask, sqlite_path
@@ -42,6 +42,28 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def known_sources(url: str) -> dict[str, set[str]]:
+    """Digests already stored for each address: of runs, of wholly refused sources, of label files."""
+    statement = "SELECT uri, digest FROM {0}run_sources UNION SELECT uri, digest FROM {0}rejections UNION SELECT uri, digest FROM {0}imports"
+    known: dict[str, set[str]] = {}
+    for uri, digest in rows(url, statement):
+        known.setdefault(uri, set()).add(digest)
+    return known
+
+
+def rows(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """Rows of a fixed statement; `{0}` in it stands for the schema."""
+    path = sqlite_path(url)
+    if path is not None:
+        connection = connect_readonly(path)
+        try:
+            return connection.execute(statement.format("")).fetchall()
+        finally:
+            connection.close()
+    with _psycopg(url).connect(_plain(url)) as connection:
+        return connection.execute(statement.format("trackr.")).fetchall()
+
+
 def _peek_sqlite(path: Path) -> Peek | None:
     try:
         connection = connect_readonly(path)
@@ -60,13 +82,9 @@ def _peek_sqlite(path: Path) -> Peek | None:
 
 
 def _peek_postgresql(url: str) -> Peek | None:
+    psycopg = _psycopg(url)
     try:
-        import psycopg
-    except ModuleNotFoundError as err:
-        message = "the PostgreSQL driver is not installed (psycopg)"
-        raise DatabaseError(message, where=mask(url), hint="pip install 'trackr[postgres]'") from err
-    try:
-        with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
+        with psycopg.connect(_plain(url)) as connection:
             row = connection.execute("SELECT uuid, data_version, (SELECT version_num FROM trackr.alembic_version) FROM trackr.store").fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
@@ -74,3 +92,17 @@ def _peek_postgresql(url: str) -> Peek | None:
         message = " ".join(str(err).split())
         raise DatabaseError(message, where=mask(url), hint="check the URL and that the server runs") from err
     return Peek(uuid=row[0], data_version=row[1], revision=row[2]) if row else None
+
+
+def _psycopg(url: str) -> Any:
+    try:
+        import psycopg
+    except ModuleNotFoundError as err:
+        message = "the PostgreSQL driver is not installed (psycopg)"
+        raise DatabaseError(message, where=mask(url), hint="pip install 'trackr[postgres]'") from err
+    return psycopg
+
+
+def _plain(url: str) -> str:
+    """The URL as libpq takes it."""
+    return url.replace("+psycopg", "", 1)

@@ -1,0 +1,1 @@
+"""Ingest: plan what to read, read it into batches, load whole runs."""

@@ -1,0 +1,84 @@
+"""`trackr ingest PATH...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import json_option, store_options
+from cli.progress import Progress
+
+if TYPE_CHECKING:
+    from tracker.config import Location
+    from tracker.ingest.report import IngestReport
+
+SHOWN = 20
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--study", type=click.Path(path_type=Path), help="Study file (default: study.toml in a PATH, else here).")
+@click.option("--strict", is_flag=True, help="Read everything first; load only if nothing is rejected.")
+@click.option("--dry-run", is_flag=True, help="Say what would be loaded and rejected; load nothing.")
+@click.option("--workers", type=click.IntRange(min=0), default=None, help="Reading processes; 0 reads in this one (default: one per core when it pays).")
+@click.option("-v", "--verbose", is_flag=True, help="List skipped files and every rejection.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@json_option
+@store_options
+def ingest(paths: tuple[Path, ...], study: Path | None, strict: bool, dry_run: bool, workers: int | None, verbose: bool, quiet: bool, as_json: bool, location: Location) -> int:  # noqa: FBT001 - click passes flags by name
+    """Read run folders and files into the database.
+
+    What is unchanged is left alone; what is damaged is listed and stored as a rejection, and the rest goes in.
+    Exit code 3 says that something was rejected.
+    """
+    from tracker.api import Tracker
+
+    progress = Progress(quiet=quiet)
+    with Tracker(location) as tracker:
+        try:
+            report = tracker.ingest(*paths, study=study, strict=strict, dry_run=dry_run, workers=workers, progress=progress)
+        finally:
+            progress.close()
+    if as_json:
+        import orjson
+
+        click.echo(orjson.dumps(report.to_json(), option=orjson.OPT_INDENT_2))
+    else:
+        _summary(report, location, verbose=verbose)
+    return report.exit_code
+
+
+def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None:
+    click.echo(_counts(report, location))
+    for name, names in (("model", report.unknown_models), ("benchmark", report.unknown_benchmarks)):
+        if names:
+            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            click.echo(f"not in the catalog, {name}{'s' if len(names) > 1 else ''}: {shown} (describe with: trackr catalog import FILE)")
+    for reason, count in report.not_counting.items():
+        click.echo(f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}")
+    if report.nul_characters:
+        click.echo(f"texts whose NUL characters were replaced: {report.nul_characters:,}")
+    if report.rejected:
+        click.echo(f"rejected: {len(report.rejected):,} (kept in the table rejections)", err=True)
+        for one in report.rejected if verbose else report.rejected[:SHOWN]:
+            place = f":{one.line}" if one.line is not None else ""
+            click.echo(f"  {one.file}{place}: {one.reason}", err=True)
+        if len(report.rejected) > SHOWN and not verbose:
+            click.echo(f"  and {len(report.rejected) - SHOWN:,} more (-v lists all)", err=True)
+    if report.skipped and verbose:
+        click.echo(f"no evaluation output: {len(report.skipped):,} files", err=True)
+        for path in report.skipped:
+            click.echo(f"  {path}", err=True)
+
+
+def _counts(report: IngestReport, location: Location) -> str:
+    from tracker.config import mask
+
+    parts = [f"{report.new:,} new", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
+    parts += [f"{count:,} {name}" for count, name in ((report.duplicate, "found again elsewhere"), (report.removed, "removed"), (report.partial, "not finished")) if count]
+    skipped = f"; {len(report.skipped):,} files are no evaluation output" if report.skipped else ""
+    verb = "would load" if report.dry_run else "loaded" if report.loaded else "loaded nothing (--strict): would have loaded"
+    where = "" if report.dry_run else f" into {mask(location.url).removeprefix('sqlite:///')}"
+    return f"{verb} {report.records:,} records{where}: runs {', '.join(parts)}{skipped} ({report.seconds:.1f} s)"

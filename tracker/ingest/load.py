@@ -1,0 +1,431 @@
+"""Load readings: whole runs, in as few transactions as is kind to other writers."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+
+from tracker.database import bulk
+from tracker.ingest import runs as run_rows
+from tracker.ingest.labels import attach_waiting, store_labels
+from tracker.ingest.link import Linker, prune, spelled_identity
+from tracker.ingest.questions import Questions, forget, solo_questions
+from tracker.ingest.report import IngestReport, Rejected
+from tracker.schema import Ingest, MetricPoint, Record, RecordScore, Rejection, Run, RunSource, Score
+from tracker.version import version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tracker.database import Database, Transaction
+    from tracker.ingest.reading import Reading, ReadRun
+
+GROUP_RECORDS = 25_000
+GROUP_SOURCES = 100
+TEXT_LIMIT = 500
+IN_LIMIT = 500
+
+
+class Staged(Protocol):
+    """Takes the rows of whole runs that a transaction writes, so that the lake need not read them back."""
+
+    def add(self, table_name: str, rows: pa.Table, versions: dict[int, int], *, more: bool = False) -> None:
+        """Rows with database ids."""
+        ...
+
+    def discard(self) -> None:
+        """Forget everything; the transaction failed."""
+        ...
+
+
+@dataclass(slots=True)
+class _Row:
+    """A run on its way into the database."""
+
+    reading: Reading
+    ordinal: int
+    read: ReadRun
+    values: dict[str, Any]
+    benchmark_id: int | None
+    model_id: int
+    run_id: int | None = None
+    version: int = 1
+    question_ids: dict[str, int] = field(default_factory=dict)
+
+
+class Loader:
+    """Loads readings into one database; its caches live as long as nobody else writes."""
+
+    def __init__(self, database: Database, report: IngestReport, paths: Sequence[str], staged: Staged | None = None) -> None:
+        self.database, self.report, self.paths, self.staged = database, report, list(paths), staged
+        self._expected: int | None = None
+        self._linker: Linker | None = None
+        self._questions: Questions | None = None
+        self._labels_seen: set[str] = set()
+        self._group: list[Reading] = []
+        self._later: list[tuple[Transaction, Reading]] = []
+
+    def add(self, reading: Reading) -> None:
+        """Take one reading; loads the group when it is large enough."""
+        self._group.append(reading)
+        if sum(run.n_records for one in self._group for run in one.runs) >= GROUP_RECORDS or len(self._group) >= GROUP_SOURCES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Load what is waiting in one transaction."""
+        group, self._group = self._group, []
+        if not group:
+            return
+        try:
+            with self.database.write() as transaction:
+                self._load(transaction, group)
+            # The next transaction may trust the caches if its data_version is the one this one left behind.
+            self._expected = None if self._expected is None else self._expected + transaction.data_changed
+        except BaseException:
+            self._expected = None
+            if self.staged is not None:
+                self.staged.discard()
+            raise
+        finally:
+            for reading in group:
+                reading.discard()
+
+    # ---- one transaction ------------------------------------------------------------------
+
+    def _load(self, transaction: Transaction, group: list[Reading]) -> None:
+        connection = transaction.connection
+        self._trust_caches(connection)
+        fresh = self._known_apart(transaction, group)
+        self._store_rejections(transaction, fresh)
+        rows = [row for reading in fresh for row in self._rows(connection, reading)]
+        self._match(connection, rows)
+        self._replace(connection, fresh, rows)
+        if not rows:
+            return
+        transaction.changed()
+        self._write_runs(connection, rows)
+        self._write_contents(connection, rows)
+        self._write_places(connection, rows)
+        self._settle(connection, rows)
+
+    def _trust_caches(self, connection: sa.Connection) -> None:
+        present = self.database.store(connection).data_version
+        if self._expected != present or self._linker is None or self._questions is None:
+            self._linker, self._questions = Linker(connection), Questions(connection)
+            self._labels_seen.clear()
+        self._linker.connection = self._questions.connection = connection
+        self._expected = present
+
+    def _known_apart(self, transaction: Transaction, group: list[Reading]) -> list[Reading]:
+        """Readings to load; the rest was stored meanwhile, or is a copy of a run stored from elsewhere."""
+        connection = transaction.connection
+        places = _places(connection, group)
+        fresh: list[Reading] = []
+        in_group: set[str] = set()
+        for reading in group:
+            known = places.get(reading.digest, [])
+            if any(uri == reading.source.uri for _, uri in known):
+                self.report.unchanged += len(reading.runs)
+            elif known and reading.runs:
+                self._note_place(transaction, reading, sorted({run_id for run_id, _ in known}))
+            elif reading.digest in in_group:
+                fresh.append(reading)  # settled below, when its twin has a run id
+            else:
+                in_group.add(reading.digest)
+                fresh.append(reading)
+            self.report.bytes += reading.bytes
+        return self._without_twins(transaction, fresh)
+
+    def _without_twins(self, transaction: Transaction, fresh: list[Reading]) -> list[Reading]:
+        """Of equal readings in one group the first is loaded now; the others come after it, as copies."""
+        first: dict[str, Reading] = {}
+        later: list[Reading] = []
+        for reading in fresh:
+            if reading.runs and reading.digest in first:
+                later.append(reading)
+            else:
+                first.setdefault(reading.digest, reading)
+        self._later = [(transaction, reading) for reading in later]
+        return [reading for reading in fresh if reading not in later]
+
+    def _note_place(self, transaction: Transaction, reading: Reading, run_ids: list[int]) -> None:
+        """The same bytes, read the same way, in another place: the same run."""
+        connection = transaction.connection
+        self._leave(connection, reading.source.uri, keep=set(run_ids))
+        connection.execute(sa.insert(RunSource), [self._place(run_id, reading) for run_id in run_ids])
+        transaction.changed()
+        self.report.duplicate += len(run_ids)
+
+    def _place(self, run_id: int, reading: Reading) -> dict[str, Any]:
+        return {"run_id": run_id, "uri": reading.source.uri, "digest": reading.digest, "seen_at": datetime.now(UTC)}
+
+    def _store_rejections(self, transaction: Transaction, fresh: list[Reading]) -> None:
+        connection = transaction.connection
+        refused = [reading for reading in fresh if reading.refusals]
+        self.report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=_cut(one.text)) for reading in refused for one in reading.refusals]
+        uris = [reading.source.uri for reading in refused]
+        stored = set(connection.execute(sa.select(Rejection.uri, Rejection.digest).where(Rejection.uri.in_(uris))).tuples().all()) if uris else set()
+        rows = [
+            {"ingest_id": self._ingest(connection), "uri": reading.source.uri, "digest": reading.digest, "file": one.file, "line": one.line, "reason": one.reason, "text": _cut(one.text)}
+            for reading in refused
+            if (reading.source.uri, reading.digest) not in stored
+            for one in reading.refusals
+        ]
+        if rows:
+            connection.execute(sa.insert(Rejection), rows)
+            transaction.changed()
+
+    def _ingest(self, connection: sa.Connection) -> int:
+        """The row of this ingest, made when the first thing is written."""
+        if self.report.ingest_id is None:
+            values = {"started_at": datetime.now(UTC), "paths": self.paths, "version": version(), "host": socket.gethostname()}
+            self.report.ingest_id = connection.execute(sa.insert(Ingest).values(values).returning(Ingest.id)).scalar_one()
+        return self.report.ingest_id
+
+    def _rows(self, connection: sa.Connection, reading: Reading) -> list[_Row]:
+        """Run rows of a reading, with names resolved and identities that differ."""
+        assert self._linker is not None  # noqa: S101
+        rows: list[_Row] = []
+        taken: set[tuple[Any, ...]] = set()
+        for ordinal, read in enumerate(reading.runs):
+            header = read.header
+            model_id = self._linker.model(header.model)
+            benchmark_id = self._linker.benchmark(header.benchmark) if header.benchmark is not None else None
+            configuration_id = self._linker.configuration(model_id, header.configuration.model_dump())
+            external_id = header.external_id or reading.source.uri
+            if (external_id, benchmark_id, configuration_id) in taken:
+                external_id = spelled_identity(external_id, header.model, header.benchmark)
+            taken.add((external_id, benchmark_id, configuration_id))
+            values = {
+                "kind": header.kind,
+                "configuration_id": configuration_id,
+                "benchmark_id": benchmark_id,
+                "model_name": header.model,
+                "benchmark_name": header.benchmark,
+                "ingest_id": self._ingest(connection),
+                "source_format": reading.source.reader,
+                "framework": header.framework,
+                "framework_version": header.framework_version,
+                "source_uri": reading.source.uri,
+                "external_id": external_id,
+                "digest": reading.digest,
+                "status": header.status,
+                "status_reason": header.status_reason,
+                "started_at": _utc(header.started_at),
+                "ended_at": _utc(header.ended_at),
+                "n_records": read.n_records,
+                "n_expected": header.n_expected,
+                "system": header.system,
+                "settings": header.settings,
+                "tags": header.tags,
+            }
+            rows.append(_Row(reading=reading, ordinal=ordinal, read=read, values=values, benchmark_id=benchmark_id, model_id=model_id))
+        return rows
+
+    def _match(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        """Find stored runs of the same identity: they keep their id and get the next version."""
+        columns = (Run.id, Run.version, Run.source_format, Run.external_id, Run.benchmark_id, Run.configuration_id)
+        wanted = sorted({row.values["external_id"] for row in rows})
+        stored: dict[tuple[Any, ...], tuple[int, int]] = {}
+        for start in range(0, len(wanted), IN_LIMIT):
+            for found in connection.execute(sa.select(*columns).where(Run.external_id.in_(wanted[start : start + IN_LIMIT]))):
+                stored[tuple(found[2:])] = (found.id, found.version)
+        for row in rows:
+            known = stored.get(tuple(row.values[name] for name in ("source_format", "external_id", "benchmark_id", "configuration_id")))
+            if known is not None:
+                row.run_id, row.version = known[0], known[1] + 1
+
+    def _replace(self, connection: sa.Connection, fresh: list[Reading], rows: list[_Row]) -> None:
+        """Clear what replaced runs held; remove runs that a changed source no longer holds."""
+        assert self._questions is not None  # noqa: S101
+        replaced = [row.run_id for row in rows if row.run_id is not None]
+        if replaced:
+            run_rows.mark_dirty(connection, run_rows.slices_of(connection, replaced))
+            solo = solo_questions(connection, replaced)
+            if solo:
+                forget(connection, solo)
+                self._questions = Questions(connection)
+                self._labels_seen.clear()
+            for table in (Record, RecordScore, MetricPoint, Score, RunSource):
+                connection.execute(sa.delete(table).where(table.run_id.in_(replaced)))
+        kept = set(replaced)
+        for reading in fresh:
+            self._leave(connection, reading.source.uri, keep=kept)
+
+    def _leave(self, connection: sa.Connection, uri: str, *, keep: set[int]) -> None:
+        """A source at this address no longer holds the runs it held, but for `keep`."""
+        held = [run_id for run_id in connection.execute(sa.select(RunSource.run_id).where(RunSource.uri == uri)).scalars() if run_id not in keep]
+        if not held:
+            return
+        connection.execute(sa.delete(RunSource).where(RunSource.uri == uri, RunSource.run_id.in_(held)))
+        elsewhere = dict(connection.execute(sa.select(RunSource.run_id, sa.func.min(RunSource.uri)).where(RunSource.run_id.in_(held)).group_by(RunSource.run_id)).tuples().all())
+        for run_id, other in elsewhere.items():
+            connection.execute(sa.update(Run).where(Run.id == run_id).values(source_uri=other))
+        gone = [run_id for run_id in held if run_id not in elsewhere]
+        if gone:
+            run_rows.remove_runs(connection, gone)
+            self.report.removed += len(gone)
+            self._pruned(connection)
+
+    def _pruned(self, connection: sa.Connection) -> None:
+        rehashed = prune(connection)
+        self._linker, self._questions = Linker(connection), Questions(connection)
+        self._questions.rehashed |= rehashed
+        self._labels_seen.clear()
+
+    def _write_runs(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        new = [row for row in rows if row.run_id is None]
+        if new:
+            statement = sa.insert(Run).returning(Run.id, sort_by_parameter_order=True)
+            ids = connection.execute(statement, [{**row.values, "current": False, "version": 1} for row in new]).scalars().all()
+            for row, run_id in zip(new, ids, strict=True):
+                row.run_id = run_id
+        changed = [row for row in rows if row.version > 1]
+        for row in changed:
+            connection.execute(sa.update(Run).where(Run.id == row.run_id).values(version=row.version, **row.values))
+        self.report.new += len(new)
+        self.report.updated += len(changed)
+        self.report.partial += sum(row.values["status"] != "finished" for row in rows)
+        self.report.records += sum(row.read.n_records for row in rows)
+        self.report.nul_characters += sum(row.read.nul_characters for row in rows)
+
+    def _write_contents(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        """Questions first, then the records that refer to them."""
+        assert self._questions is not None  # noqa: S101
+        for row in rows:
+            if row.benchmark_id is not None:
+                row.question_ids = self._questions.merge(row.benchmark_id, row.read.questions, row.read.facts_digest)
+        by_reading: dict[int, dict[int, _Row]] = {}
+        for row in rows:
+            by_reading.setdefault(id(row.reading), {})[row.ordinal] = row
+        self._insert("records", (piece for of in by_reading.values() for piece in _records(of)))
+        self._insert("record_scores", (piece for of in by_reading.values() for piece in _record_scores(of)))
+        self._insert("metric_points", ((row, _with_run(row, row.read.metric_points)) for row in rows if row.read.metric_points.num_rows))
+        self._write_scores(connection, rows)
+
+    def _insert(self, table_name: str, pieces: Iterable[tuple[_Row, pa.Table]]) -> None:
+        """Insert pieces, a few thousand rows at a time, and hand them to the lake's staging."""
+        assert self._questions is not None  # noqa: S101
+        held: list[pa.Table] = []
+        versions: dict[int, int] = {}
+        for row, piece in pieces:
+            held.append(piece)
+            versions[row.run_id or 0] = row.version
+            if sum(one.num_rows for one in held) >= GROUP_RECORDS:
+                self._insert_held(table_name, held, versions, more=True)
+                held = []
+        if held or versions:
+            self._insert_held(table_name, held, versions, more=False)
+
+    def _insert_held(self, table_name: str, held: list[pa.Table], versions: dict[int, int], *, more: bool) -> None:
+        assert self._questions is not None  # noqa: S101
+        rows = pa.concat_tables(held) if held else bulk.arrow_schema(table_name).empty_table()
+        bulk.insert(self._questions.connection, table_name, rows)
+        if self.staged is not None:
+            self.staged.add(table_name, rows, dict(versions), more=more)
+
+    def _write_scores(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        assert self._linker is not None  # noqa: S101
+        scores = [
+            {
+                **score.model_dump(exclude={"benchmark"}),
+                "run_id": row.run_id,
+                "model_id": row.model_id,
+                "benchmark_id": self._linker.benchmark(score.benchmark) if score.benchmark is not None else row.benchmark_id,
+            }
+            for row in rows
+            for score in row.read.scores
+        ]
+        if scores:
+            connection.execute(sa.insert(Score), scores)
+
+    def _write_places(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        connection.execute(sa.insert(RunSource), [self._place(row.run_id or 0, row.reading) for row in rows])
+        for transaction, reading in self._later:
+            self._note_place(transaction, reading, [row.run_id or 0 for row in rows if row.reading.digest == reading.digest])
+        self._later = []
+
+    def _settle(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        """Labels, joined questions, current runs and dirty slices."""
+        assert self._linker is not None  # noqa: S101
+        assert self._questions is not None  # noqa: S101
+        self._write_labels(connection, rows)
+        touched = set(self._questions.rehashed)
+        joined = self._questions.join_keys()
+        if touched:
+            attach_waiting(connection, touched)
+        pairs = {(row.values["configuration_id"], row.benchmark_id) for row in rows if row.benchmark_id is not None}
+        run_rows.refresh_current(connection, pairs)
+        run_rows.mark_dirty(connection, {(self._linker.series_of[row.model_id], row.benchmark_id) for row in rows if row.benchmark_id is not None})
+        if joined:
+            run_rows.mark_dirty(connection, {slice_ for slice_ in run_rows.all_slices(connection) if slice_[1] in joined})
+        if any(row.version > 1 for row in rows):
+            self._pruned(connection)
+            self._questions.join_keys()
+
+    def _write_labels(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        latest: dict[tuple[str, str, str, str], str] = {}
+        for row in rows:
+            mark = f"{row.values['benchmark_name']}:{row.read.labels_digest}"
+            if not row.read.labels.num_rows or mark in self._labels_seen:
+                continue
+            self._labels_seen.add(mark)
+            for label in row.read.labels.to_pylist():
+                key = (row.values["benchmark_name"], label["key"], label["scheme"], label["source"])
+                latest[key] = min(label["value"], latest.get(key, label["value"]))
+        self.report.labels += store_labels(connection, latest, keep_smaller=True).added
+
+
+def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
+    reading = next(iter(of.values())).reading
+    for ordinal, piece in reading.records():
+        row = of[ordinal]
+        keys = piece.column("question_key").to_pylist()
+        ids = pa.array(map(row.question_ids.__getitem__, keys), pa.int64(), size=len(keys))
+        rest = piece.drop_columns(["run", "position", "question_key"])
+        rest = rest.add_column(0, "question_id", ids)
+        yield row, rest.add_column(0, "run_id", pa.repeat(pa.scalar(row.run_id, pa.int64()), piece.num_rows))
+
+
+def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
+    table = next(iter(of.values())).reading.record_scores()
+    if not table.num_rows:
+        return
+    for ordinal, row in of.items():
+        piece = table.filter(pc.equal(table.column("run"), ordinal))
+        if piece.num_rows:
+            ids = pa.array([row.question_ids[key] for key in piece.column("question_key").to_pylist()], pa.int64())
+            yield row, _with_run(row, piece.select(["repetition", "attempt", "scorer", "score", "special"]).add_column(0, "question_id", ids))
+
+
+def _with_run(row: _Row, table: pa.Table) -> pa.Table:
+    return table.add_column(0, "run_id", pa.repeat(pa.scalar(row.run_id, pa.int64()), table.num_rows))
+
+
+def _places(connection: sa.Connection, group: list[Reading]) -> dict[str, list[tuple[int, str]]]:
+    """Where runs of these digests were found."""
+    digests = sorted({reading.digest for reading in group})
+    places: dict[str, list[tuple[int, str]]] = {}
+    for start in range(0, len(digests), IN_LIMIT):
+        rows = connection.execute(sa.select(RunSource.digest, RunSource.run_id, RunSource.uri).where(RunSource.digest.in_(digests[start : start + IN_LIMIT])))
+        for value, run_id, uri in rows:
+            places.setdefault(value, []).append((run_id, uri))
+    return places
+
+
+def _cut(text: str | None) -> str | None:
+    if text is None:
+        return None
+    text = text.replace("\x00", "\ufffd")
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 3] + "..."
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    """A time without a zone is UTC; a reader that knows better says so."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

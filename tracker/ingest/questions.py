@@ -1,0 +1,193 @@
+"""Questions: one row per benchmark and key, described by every run that asks it.
+
+Where sources disagree about a question, each attribute keeps the value that sorts first: a rule without a
+memory, so that any order of ingest ends in the same description.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from tracker.database import bulk
+from tracker.schema import Benchmark, Question, QuestionLabel, Record, Trajectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
+
+ATTRIBUTES: tuple[str, ...] = (
+    "content_hash",
+    "hash_repeats",
+    "image_key",
+    "pair_key",
+    "text",
+    "options",
+    "gold",
+    "n_options",
+    "task",
+    "category",
+    "subcategory",
+    "image_width",
+    "image_height",
+)
+IN_LIMIT = 500
+
+
+class Questions:
+    """Question ids by benchmark and key, with what is known of each; valid while no one else writes."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self._known: dict[int, dict[str, tuple[int, dict[str, Any]]]] = {}
+        self._facts_seen: set[tuple[int, str]] = set()
+        self.rehashed: set[int] = set()
+        """Benchmarks whose content hashes changed."""
+
+    def merge(self, benchmark_id: int, facts: pa.Table, facts_digest: str) -> dict[str, int]:
+        """Ids of a run's questions; what the run says about them is merged in."""
+        known = self._benchmark(benchmark_id)
+        if (benchmark_id, facts_digest) not in self._facts_seen:
+            self.merge_rows(benchmark_id, facts.to_pylist())
+            self._facts_seen.add((benchmark_id, facts_digest))
+        return _Ids(known)
+
+    def merge_rows(self, benchmark_id: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+        """Insert new keys, complete old ones; returns ids by key."""
+        known = self._benchmark(benchmark_id)
+        new, changed = [], []
+        for row in rows:
+            stored = known.get(row["key"])
+            if stored is None:
+                new.append({"benchmark_id": benchmark_id, "key": row["key"], **{name: row.get(name) for name in ATTRIBUTES}, "hash_repeats": bool(row.get("hash_repeats"))})
+            elif update := _differences(stored[1], row):
+                stored[1].update(update)
+                changed.append({"row_id": stored[0], **stored[1]})
+        if new:
+            self._insert(benchmark_id, new)
+        if changed:
+            bound = [{f"b_{name}": value for name, value in row.items()} for row in changed]
+            assignments = {name: sa.bindparam(f"b_{name}") for name in ATTRIBUTES}
+            self.connection.execute(sa.update(Question.__table__).where(Question.__table__.c.id == sa.bindparam("b_row_id")).values(assignments), bound)
+        if new or changed:
+            self.rehashed.add(benchmark_id)
+        return {row["key"]: known[row["key"]][0] for row in rows}
+
+    def join_keys(self) -> set[int]:
+        """Join keys that are the same question (`same_as_id`); returns the benchmarks where a link changed."""
+        changed = {benchmark_id for benchmark_id in sorted(self.rehashed) if _join_benchmark(self.connection, benchmark_id)}
+        self.rehashed.clear()
+        return changed
+
+    def _insert(self, benchmark_id: int, new: list[dict[str, Any]]) -> None:
+        statement = sa.insert(Question).returning(Question.id, sort_by_parameter_order=True)
+        ids = self.connection.execute(statement, new).scalars().all()
+        known = self._known[benchmark_id]
+        for row_id, row in zip(ids, new, strict=True):
+            known[row["key"]] = (row_id, {name: row[name] for name in ATTRIBUTES})
+
+    def _benchmark(self, benchmark_id: int) -> dict[str, tuple[int, dict[str, Any]]]:
+        if benchmark_id not in self._known:
+            columns = [Question.id, Question.key, *(getattr(Question, name) for name in ATTRIBUTES)]
+            rows = self.connection.execute(sa.select(*columns).where(Question.benchmark_id == benchmark_id)).mappings()
+            self._known[benchmark_id] = {row["key"]: (row["id"], {name: row[name] for name in ATTRIBUTES}) for row in rows}
+        return self._known[benchmark_id]
+
+
+class _Ids(dict[str, int]):
+    """Ids by key, looked up in the full description."""
+
+    def __init__(self, known: Mapping[str, tuple[int, dict[str, Any]]]) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, key: str) -> int:
+        found = self._known[key][0]
+        self[key] = found
+        return found
+
+
+def _differences(stored: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a further source changes: fills what is null, and of two values keeps the one that sorts first."""
+    changes: dict[str, Any] = {}
+    for name in ATTRIBUTES:
+        value = row.get(name)
+        old = stored[name]
+        if value is None or value == old:
+            continue
+        if name == "hash_repeats":
+            if value and not old:
+                changes[name] = True
+        elif old is None or value < old:
+            changes[name] = value
+    return changes
+
+
+def _join_benchmark(connection: sa.Connection, benchmark_id: int) -> bool:
+    """Set `same_as_id` from content hashes: keys that share one, where no run has it twice, are one question."""
+    columns = (Question.id, Question.key, Question.content_hash, Question.hash_repeats, Question.same_as_id)
+    rows = connection.execute(sa.select(*columns).where(Question.benchmark_id == benchmark_id)).all()
+    groups: dict[str, list[Any]] = {}
+    for row in rows:
+        if row.content_hash is not None:
+            groups.setdefault(row.content_hash, []).append(row)
+    target: dict[int, int | None] = {row.id: None for row in rows}
+    for group in groups.values():
+        if len(group) > 1 and not any(row.hash_repeats for row in group):
+            first = min(group, key=lambda row: row.key)
+            target.update({row.id: first.id for row in group if row.id != first.id})
+    changes = [{"b_id": row.id, "b_same": target[row.id]} for row in rows if target[row.id] != row.same_as_id]
+    if changes:
+        table = Question.__table__
+        connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(same_as_id=sa.bindparam("b_same")), changes)
+    return bool(changes)
+
+
+def solo_questions(connection: sa.Connection, run_ids: Sequence[int]) -> list[int]:
+    """Questions that no other run asks."""
+    other = sa.alias(bulk.table("records"))
+    elsewhere = sa.exists().where(other.c.question_id == Record.question_id, other.c.run_id.not_in(run_ids))
+    return list(connection.execute(sa.select(Record.question_id).where(Record.run_id.in_(run_ids), ~elsewhere).distinct()).scalars())
+
+
+def forget(connection: sa.Connection, question_ids: Sequence[int]) -> None:
+    """Drop what runs said about questions, before the only run that asks them says it anew."""
+    for start in range(0, len(question_ids), IN_LIMIT):
+        chosen = question_ids[start : start + IN_LIMIT]
+        empty = {name: (False if name == "hash_repeats" else None) for name in ATTRIBUTES}
+        connection.execute(sa.update(Question).where(Question.id.in_(chosen)).values(empty))
+        connection.execute(sa.delete(QuestionLabel).where(QuestionLabel.question_id.in_(chosen), QuestionLabel.source == "native"))
+
+
+def prune_questions(connection: sa.Connection, question_ids: Iterable[int] | None = None) -> set[int]:
+    """Remove questions that no record answers any more; labels of theirs wait for the question to come back.
+
+    Returns their benchmarks, whose keys must be joined anew.
+    """
+    unused = sa.select(Question.id, Question.benchmark_id).where(~sa.exists().where(Record.question_id == Question.id))
+    if question_ids is not None:
+        unused = unused.where(Question.id.in_(list(question_ids)))
+    rows = connection.execute(unused).all()
+    gone = [row.id for row in rows]
+    for start in range(0, len(gone), IN_LIMIT):
+        chosen = gone[start : start + IN_LIMIT]
+        connection.execute(sa.update(Question).where(Question.same_as_id.in_(chosen)).values(same_as_id=None))
+        connection.execute(sa.update(QuestionLabel).where(QuestionLabel.question_id.in_(chosen)).values(question_id=None))
+        connection.execute(sa.delete(Trajectory).where(Trajectory.question_id.in_(chosen)))
+        connection.execute(sa.delete(Question).where(Question.id.in_(chosen)))
+    return {row.benchmark_id for row in rows}
+
+
+def resolve_labels(connection: sa.Connection, benchmark_of: Mapping[str, int]) -> None:
+    """Attach labels to the questions they name; `benchmark_of` maps the spellings that labels use to benchmarks."""
+    table = QuestionLabel.__table__
+    for spelling, benchmark_id in benchmark_of.items():
+        wanted = sa.select(Question.id).where(Question.benchmark_id == benchmark_id, Question.key == table.c.question_key).scalar_subquery()
+        connection.execute(sa.update(table).where(table.c.benchmark == spelling).values(question_id=wanted))
+
+
+def benchmark_names(connection: sa.Connection) -> dict[int, str]:
+    """Benchmark names by id."""
+    return {row_id: name for row_id, name in connection.execute(sa.select(Benchmark.id, Benchmark.name))}

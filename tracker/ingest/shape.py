@@ -1,0 +1,123 @@
+"""Finish the records of one run: number attempts, derive statuses, mark final attempts, clean values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NUL = "\x00"
+REPLACEMENT = "\ufffd"
+
+
+def with_attempts(records: pa.Table) -> pa.Table:
+    """Give every record without an attempt the next free one of its question and repetition, in file order."""
+    repetition = pc.fill_null(records.column("repetition"), 0)
+    attempt = records.column("attempt")
+    codes = _codes(records.column("question_key"))
+    repeats = repetition.to_numpy()
+    rank = _rank_within(codes, repeats)
+    if attempt.null_count == len(attempt):
+        numbered = pa.array(rank, pa.int32())
+    else:
+        numbered = _fill_attempts(codes, repeats, attempt)
+    at = records.schema.get_field_index
+    records = records.set_column(at("repetition"), "repetition", repetition)
+    return records.set_column(at("attempt"), "attempt", numbered)
+
+
+def finish_records(records: pa.Table) -> tuple[pa.Table, int]:
+    """Statuses, final flags and clean values; also how many texts held NUL characters.
+
+    Credit is correct as 0/1, else score where it lies in [0, 1] (DEFINITIONS, What counts).
+    """
+    at = records.schema.get_field_index
+    replaced = 0
+    for name in ("question_key", "score_rule", "prediction", "logit_prediction", "option_scores", "response"):
+        column, count = clean_text(records.column(name))
+        if count:
+            records = records.set_column(at(name), name, column)
+            replaced += count
+    records = _finite(records)
+    status, scored = _status(records)
+    records = records.set_column(at("status"), "status", status)
+    return records.append_column("final", pa.array(_final(records, scored))), replaced
+
+
+def clean_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Replace NUL characters, which PostgreSQL cannot keep; also how many values had one."""
+    if column.null_count == len(column):
+        return column, 0
+    marked = pc.match_substring(column, NUL)
+    count = int(pc.sum(marked).as_py() or 0)
+    return (pc.replace_substring(column, NUL, REPLACEMENT), count) if count else (column, 0)
+
+
+def _finite(records: pa.Table) -> pa.Table:
+    """A score that is no finite number is null with its name in `special`; other such numbers are null."""
+    at = records.schema.get_field_index
+    score = records.column("score")
+    if score.null_count < len(score):
+        names = pc.if_else(pc.is_nan(score), "nan", pc.if_else(pc.equal(score, np.inf), "inf", pc.if_else(pc.equal(score, -np.inf), "-inf", None)))
+        records = records.set_column(at("special"), "special", pc.coalesce(records.column("special"), names.cast(pa.string())))
+    for name in ("score", "p_gold", "vision_flops", "latency_s"):
+        column = records.column(name)
+        if column.null_count < len(column):
+            records = records.set_column(at(name), name, pc.if_else(pc.is_finite(column), column, None))
+    return records
+
+
+def _status(records: pa.Table) -> tuple[pa.ChunkedArray, NDArray[np.bool_]]:
+    """A record is scored exactly when it has a credit; without one it is failed where the source says so, else unscored."""
+    score = records.column("score")
+    inside = pc.and_(pc.greater_equal(score, 0.0), pc.less_equal(score, 1.0))
+    scored = pc.or_(pc.is_valid(records.column("correct")), pc.fill_null(inside, fill_value=False))
+    failed = pc.fill_null(pc.equal(records.column("status"), "failed"), fill_value=False)
+    return pc.if_else(scored, "scored", pc.if_else(failed, "failed", "unscored")), scored.to_numpy()
+
+
+def _final(records: pa.Table, scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """True on the scored record with the highest attempt of its question and repetition."""
+    codes = _codes(records.column("question_key"))
+    repetition = records.column("repetition").to_numpy()
+    attempt = records.column("attempt").to_numpy()
+    rows = np.flatnonzero(scored)
+    order = rows[np.lexsort((attempt[rows], repetition[rows], codes[rows]))]
+    last = np.ones(len(order), dtype=bool)
+    last[:-1] = (codes[order[1:]] != codes[order[:-1]]) | (repetition[order[1:]] != repetition[order[:-1]])
+    final = np.zeros(records.num_rows, dtype=bool)
+    final[order[last]] = True
+    return final
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    indices: NDArray[np.int32] = column.combine_chunks().dictionary_encode().indices.to_numpy()
+    return indices
+
+
+def _rank_within(codes: NDArray[np.int32], repetition: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How many earlier rows have the same question and repetition."""
+    order = np.lexsort((np.arange(len(codes)), repetition, codes))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (codes[order[1:]] != codes[order[:-1]]) | (repetition[order[1:]] != repetition[order[:-1]])
+    starts = np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order)) - starts
+    return rank
+
+
+def _fill_attempts(codes: NDArray[np.int32], repetition: NDArray[np.int32], attempt: pa.ChunkedArray) -> pa.Array:
+    """Keep stated attempts; a missing or already taken one becomes the next above all before it."""
+    taken: dict[tuple[int, int], set[int]] = {}
+    filled = []
+    for code, repeat, value in zip(codes.tolist(), repetition.tolist(), attempt.to_pylist(), strict=True):
+        used = taken.setdefault((code, repeat), set())
+        chosen = value if value is not None and value not in used else max(used, default=-1) + 1
+        used.add(chosen)
+        filled.append(chosen)
+    return pa.array(filled, pa.int32())
