@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -113,6 +114,33 @@ def test_spellings_that_differ_in_case_only_and_mean_two_models_mean_neither_whe
     catalog = Catalog(models={"m-A": ModelSpec("m-A", "s"), "M-a": ModelSpec("M-a", "s")})
     assert catalog.model("m-A") == catalog.models["m-A"]
     assert catalog.model("M-A") is None
+
+
+def test_an_entry_under_a_known_name_keeps_what_it_does_not_give(file: Path) -> None:
+    catalog = _read(file, '[benchmarks.TreeBench]\naliases = ["our_tree"]\n[models.InternVL3-8B]\naliases = ["iv3"]\n')
+    assert catalog.benchmarks["TreeBench"] == replace(load().benchmarks["TreeBench"], aliases=("our_tree",))
+    assert catalog.models["InternVL3-8B"] == replace(load().models["InternVL3-8B"], aliases=("iv3",))
+
+
+def test_a_known_entry_is_described_anew(file: Path) -> None:
+    text = """
+    [backbones.Qwen3-8B]
+    parameters = 8000000001
+    source = "pruned"
+    [models.InternVL3-8B]
+    vision_parameters = 5
+    [models.InternVL3-2B]
+    encoder = "InternViT-6B"
+    [frontends."InternVL tiling"]
+    parameters = { tile = 448, max_tiles = 24 }
+    """
+    catalog = _read(file, text)
+    assert (catalog.backbones["Qwen3-8B"].parameters, catalog.backbones["Qwen3-8B"].family) == (8_000_000_001, "Qwen3")
+    assert catalog.models["InternVL3-8B"].vision_parameters == 5
+    assert (catalog.models["InternVL3-2B"].vision_parameters or 0) > 5_000_000_000
+    assert catalog.frontends["InternVL tiling"].kind == "tiling"
+    assert catalog.frontends["InternVL tiling"].parameters == {"tile": 448, "max_tiles": 24}
+    assert catalog.frontends["InternVL tiling"].source == load().frontends["InternVL tiling"].source
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tracker.catalog.spec import (
     ModelSpec,
     SeriesSpec,
 )
+from tracker.catalog.write import given
 from tracker.errors import InputError, SourceFormatError
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def load() -> Catalog:
 
 
 def read(path: str | Path, known: Catalog | None = None) -> Catalog:
-    """The catalog of a user's file; it may refer to what it describes itself and to what is `known` (default: shipped)."""
+    """The catalog of a user's file; it may refer to what it describes itself and to what is `known` (default: shipped).
+
+    An entry under a known name changes the keys that it gives and keeps the others, but for aliases: those are the file's own.
+    """
     return _build(_parse(Path(path)), str(path), load() if known is None else known)
 
 
@@ -64,7 +68,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 def _build(document: Mapping[str, Any], file: str, known: Catalog) -> Catalog:
     """Check one document; errors name the file and the key."""
-    reader = _Reader(file, document, known)
+    reader = _Reader(file, _over_known(document, known), known)
     families = reader.specs("families", _family)
     frontends = reader.specs("frontends", _frontend)
     encoders = reader.specs("encoders", _encoder)
@@ -89,6 +93,34 @@ def _build(document: Mapping[str, Any], file: str, known: Catalog) -> Catalog:
         _with_implied(models, known.model),
         _with_implied(benchmarks, known.benchmark),
     )
+
+
+_REPLACES = {
+    "like": ("architecture", "source"),
+    "architecture": ("architecture", "source"),
+    "parameters": ("architecture", "source"),
+    "vision_parameters": ("encoder",),
+}
+"""What a given key makes meaningless of what was known."""
+
+
+def _over_known(document: Mapping[str, Any], known: Catalog) -> dict[str, Any]:
+    """Entries under known names completed with what is known of them."""
+    completed = dict(document)
+    for table in _TABLES:
+        entries = document.get(table)
+        if isinstance(entries, dict):
+            specs: Mapping[str, Any] = getattr(known, table)
+            completed[table] = {name: _completed(entry, specs.get(name)) for name, entry in entries.items()}
+    return completed
+
+
+def _completed(entry: Any, spec: Any) -> Any:
+    if spec is None or not isinstance(entry, dict):
+        return entry
+    replaces = {} if isinstance(spec, FrontendSpec) else _REPLACES
+    dropped = {"aliases", *(old for key in entry for old in replaces.get(key, ()))}
+    return {**{key: value for key, value in given(spec).items() if key not in dropped}, **entry}
 
 
 class _Parts:

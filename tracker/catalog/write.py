@@ -21,13 +21,13 @@ def dump(catalog: Catalog) -> str:
     for table in _TABLES:
         for name, spec in getattr(catalog, table).items():
             lines.append(f"[{table}.{_key(name)}]")
-            lines += [f"{_key(key)} = {_value(value)}" for key, value in _given(spec).items()]
+            lines += [f"{_key(key)} = {_value(value)}" for key, value in given(spec).items()]
             lines.append("")
     return "\n".join(lines)
 
 
-def _given(spec: Any) -> dict[str, Any]:
-    """The fields to write."""
+def given(spec: Any) -> dict[str, Any]:
+    """What was said of a spec, without what follows from other numbers."""
     fields = {key: value for key, value in vars_of(spec).items() if key != "name" and value is not None and value not in ((), {})}
     if isinstance(spec, BackboneSpec) and spec.architecture is not None:
         fields.pop("parameters", None)
