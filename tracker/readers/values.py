@@ -60,6 +60,11 @@ def is_number(value: object) -> bool:
     return number(value) != NOTHING
 
 
+def is_missing(value: object) -> bool:
+    """Null, NaN or empty text: a cell in which nothing was written."""
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
 def text(value: object) -> str | None:
     """Text: a string as it is, a whole float without its '.0', anything nested as JSON; NaN and null are nothing."""
     if value is None or isinstance(value, str):
@@ -111,7 +116,7 @@ def json_text(value: object) -> str:
 
 
 def option_list(value: object) -> list[str] | None:
-    """Options in order: a list, a letter -> option object, JSON text of either, or lettered lines ("A. red\\nB. blue")."""
+    r"""Options in order: a list, a letter -> option object, JSON text of either, or lettered lines ("A. red\nB. blue")."""
     if isinstance(value, str):
         stripped = value.strip()
         if stripped[:1] in {"[", "{"}:

@@ -1,0 +1,149 @@
+"""The native table: JSONL, CSV or Parquet with the columns model, benchmark, question_id and correct or score.
+
+docs/native-table.md lists every column. A file may hold any number of runs in any order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tracker.batch import Batch, Refusal, Source
+from tracker.errors import InputError
+from tracker.readers.assemble import SYNONYMS, Assembler
+from tracker.readers.tabular import Kind, Truncated, chunks, csv_header, kind_of, parquet_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracker.readers.base import Folder
+    from tracker.study import Study
+
+GROUPS = (("model",), ("benchmark",), ("question_id",), ("correct", "score"))
+"""What a native table must have: one column of each group."""
+_HEAD_LINES = 20
+_NAMES = re.compile(rb'"(model|benchmark|question_id|correct|score)"\s*:')
+_SUFFIXES = {".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".pq", ".txt", ""}
+
+
+@dataclass(frozen=True, slots=True)
+class NativeReader:
+    """The native table."""
+
+    name: str = "native"
+    version: int = 1
+
+    def find(self, folder: Folder, study: Study) -> Sequence[Source]:
+        """Tables that have the native columns, or nearly."""
+        return [source for name in sorted(folder.names) if (source := self._source(folder, name, study))]
+
+    def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
+        """Batches per chunk and run."""
+        path = source.files[0]
+        kind = kind_of(path, _head(path))
+        given = study.fields(path)
+        fixed = {name: given[name] for name in ("model", "benchmark") if name in given}
+        if kind is None:
+            message = "not a table any more"
+            raise InputError(message, where=str(path), hint="the file changed while it was read: ingest it again")
+        assembler = Assembler(str(path), fixed=fixed)
+        yield from read_table(path, kind, assembler, lambda columns: _require(path, columns, fixed))
+
+    def _source(self, folder: Folder, name: str, study: Study) -> Source | None:
+        path = folder.path / name
+        if path.suffix.lower() not in _SUFFIXES:
+            return None
+        head = folder.head(name)
+        columns = _columns(path, head) if head else None
+        if columns is None:
+            return None
+        given = study.fields(path)
+        has = [any(one in columns for one in group) for group in GROUPS]
+        met = [has[0] or "model" in given, has[1] or "benchmark" in given, has[2], has[3]]
+        nearly = has[2] and has[0]
+        return Source(reader=self.name, uri=str(path.resolve()), files=(path,)) if all(met) or sum(met) > 2 and sum(has) > 1 or nearly else None
+
+
+def read_table(path: Path, kind: Kind, assembler: Assembler, require: Any) -> Iterator[Batch | Refusal]:
+    """Every chunk of a table through an assembler; `require` looks at the columns of the first chunk."""
+    cut_off: int | None = None
+    refused: Refusal | None = None
+    first = True
+    for piece in chunks(path, kind):
+        if isinstance(piece, Truncated):
+            cut_off = piece.line
+        elif isinstance(piece, Refusal):
+            refused = refused or piece
+            yield piece
+        else:
+            if first:
+                require(piece.columns)
+                first = False
+            for one in assembler.add(piece):
+                refused = refused or (one if isinstance(one, Refusal) else None)
+                yield one
+    if not assembler.records:
+        reason = f"no usable row; the first refusal is line {refused.line}: {refused.reason}" if refused else "no rows"
+        raise InputError(reason, where=str(path), hint="run its writer again, or leave the file out")
+    if cut_off is not None:
+        yield from assembler.finish(f"the file is cut off in line {cut_off}")
+
+
+def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None:
+    present = {*columns, *fixed, *(SYNONYMS.get(name, name) for name in columns)}
+    missing = [" or ".join(group) for group in GROUPS if not any(name in present for name in group)]
+    if missing:
+        message = f"nearly a native table: it lacks {', '.join(missing)}; its columns are {', '.join(columns)}"
+        raise InputError(message, where=str(path), hint="add the column, or describe the file in a [[table]] or [[path]] rule of study.toml")
+
+
+def _columns(path: Path, head: bytes) -> set[str] | None:
+    """Column names as far as the first bytes of a file tell; None where it is no table."""
+    kind = kind_of(path, head)
+    if kind == "parquet":
+        return _parquet_columns(path)
+    if kind in {"csv", "tsv"}:
+        first = next((line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()), b"")
+        return set(csv_header(first.decode("utf-8", "replace"), "\t" if kind == "tsv" else None)[0])
+    if kind == "jsonl" or (kind == "json" and head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"):
+        return _json_columns(head)
+    return None
+
+
+def _json_columns(head: bytes) -> set[str] | None:
+    columns: set[str] = set()
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for line in lines[:_HEAD_LINES]:
+        try:
+            row = orjson.loads(line)
+        except ValueError:
+            columns.update(name.decode() for name in _NAMES.findall(line) if line.startswith(b"{"))
+            continue
+        if isinstance(row, dict):
+            columns.update(row)
+    return columns or None
+
+
+def _parquet_columns(path: Path) -> set[str]:
+    try:
+        return set(parquet_schema(path).names)
+    except InputError:
+        return {"model", "question_id"}  # claimed, so that reading says what is wrong with it
+
+
+def _head(path: Path) -> bytes:
+    from tracker.readers.base import HEAD_BYTES
+
+    try:
+        with path.open("rb") as stream:
+            return stream.read(HEAD_BYTES)
+    except OSError as err:
+        message = f"cannot be read: {err.strerror or err}"
+        raise InputError(message, where=str(path)) from err
+
+
+READER = NativeReader()

@@ -1,0 +1,306 @@
+"""Rows of JSONL, CSV and Parquet files in chunks of bounded size, each row with its line.
+
+A damaged line is a refusal and takes no neighbour with it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
+from typing import TYPE_CHECKING, Any, Literal
+
+from tracker.batch import Refusal
+from tracker.errors import InputError
+from tracker.readers.lines import foreign, json_document, json_lines, not_utf8, raw_lines, shorten
+from tracker.readers.values import column, column_names, json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+CHUNK_ROWS = 20_000
+CHUNK_BYTES = 32 << 20
+RECORD_LINES = 10_000
+RECORD_CHARACTERS = 64 << 20
+PARQUET_MAGIC = b"PAR1"
+Kind = Literal["jsonl", "json", "csv", "tsv", "parquet"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Chunk:
+    """Some rows of a file as columns. `absent` tells a row without the column from a row with null in it."""
+
+    columns: dict[str, list[Any] | pa.Array]
+    lines: list[int]
+    rows: list[dict[str, Any]] | None = None
+    raw: list[bytes] | None = None
+    unit: str = "line"
+
+    def absent(self, name: str, row: int) -> bool:
+        """Whether a row does not even mention a column."""
+        return name not in self.columns if self.rows is None else name not in self.rows[row]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        if self.rows is not None:
+            return self.rows
+        names = list(self.columns)
+        cells = [one if isinstance(one, list) else one.to_pylist() for one in self.columns.values()]
+        return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
+
+    def text(self, row: int) -> str:
+        """A row as text, cut, for messages."""
+        if self.raw is not None:
+            return shorten(self.raw[row])
+        cells = {name: one[row] if isinstance(one, list) else one[row].as_py() for name, one in self.columns.items()}
+        return shorten(json_text({name: value for name, value in cells.items() if value is not None}))
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The file ends in the middle of a row."""
+
+    line: int
+
+
+def kind_of(path: Path, head: bytes) -> Kind | None:
+    """How a table is written: by its first bytes, then by its name."""
+    if head.startswith(PARQUET_MAGIC):
+        return "parquet"
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    suffix = path.suffix.lower()
+    if suffix == ".tsv":
+        return "tsv"
+    if suffix == ".csv":
+        return "csv"
+    if start[:1] == b"[" or (suffix == ".json" and start[:1] == b"{"):
+        return "json"
+    if start[:1] == b"{":
+        return "jsonl"
+    return {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet"}.get(suffix)  # type: ignore[return-value]
+
+
+def chunks(path: Path, kind: Kind) -> Iterator[Chunk | Refusal | Truncated]:
+    """The rows of a file in order."""
+    if kind == "jsonl":
+        return _jsonl(path)
+    if kind == "json":
+        return _json(path)
+    if kind == "parquet":
+        return _parquet(path)
+    return _csv(path, "\t" if kind == "tsv" else None)
+
+
+def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    """Column names and the delimiter (the one that gives most columns)."""
+    found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
+    names, mark = max(found, key=lambda one: len(one[0]))
+    return [name.strip() for name in names], mark
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Schema of a Parquet file; InputError when it has no readable end."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowException, OSError) as err:
+        message = f"Parquet file that cannot be read: {str(err).splitlines()[0]}"
+        raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
+
+
+def _jsonl(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
+    rows: list[dict[str, Any]] = []
+    lines: list[int] = []
+    raw: list[bytes] = []
+    size = 0
+    for line in json_lines(path):
+        if line.error is None and isinstance(line.value, dict):
+            rows.append(line.value)
+            lines.append(line.number)
+            raw.append(line.raw)
+            size += len(line.raw)
+            if len(rows) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield _from_rows(rows, lines, raw)
+                rows, lines, raw, size = [], [], [], 0
+            continue
+        reason = line.error or f"expected a JSON object, found {type(line.value).__name__} (write one object per line)"
+        yield Refusal(file=str(path), line=line.number, reason=reason, text=line.text)
+        if line.truncated:
+            yield Truncated(line.number)
+    if rows:
+        yield _from_rows(rows, lines, raw)
+
+
+def _from_rows(rows: list[dict[str, Any]], lines: list[int], raw: list[bytes] | None = None, unit: str = "line") -> Chunk:
+    columns: dict[str, list[Any] | pa.Array] = {name: column(rows, name) for name in column_names(rows)}
+    return Chunk(columns=columns, lines=lines, rows=rows, raw=raw, unit=unit)
+
+
+def _json(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
+    """A JSON list of objects, or an object whose values are objects (their names become the column `_key`)."""
+    document = json_document(path)
+    if isinstance(document, dict) and document and all(isinstance(one, dict) for one in document.values()):
+        document = [{"_key": name, **one} for name, one in document.items()]
+    if not isinstance(document, list):
+        message = f"expected a JSON list of objects, found {type(document).__name__}"
+        raise InputError(message, where=str(path))
+    good = [(position, row) for position, row in enumerate(document, 1) if isinstance(row, dict)]
+    for position, row in enumerate(document, 1):
+        if not isinstance(row, dict):
+            yield Refusal(file=str(path), line=position, reason=f"entry {position}: expected a JSON object, found {type(row).__name__}", text=shorten(json_text(row)))
+    for start in range(0, len(good), CHUNK_ROWS):
+        part = good[start : start + CHUNK_ROWS]
+        yield _from_rows([row for _, row in part], [position for position, _ in part], unit="entry")
+
+
+def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    parquet_schema(path)
+    done = 0
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            start = done
+            try:
+                for batch in file.iter_batches(batch_size=CHUNK_ROWS, row_groups=[group]):
+                    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+                    yield Chunk(columns=columns, lines=list(range(done + 1, done + 1 + batch.num_rows)), unit="row")
+                    done += batch.num_rows
+            except (pa.ArrowException, OSError) as err:
+                reason = f"row group {group} cannot be read: {str(err).splitlines()[0]} (run its writer again)"
+                yield Refusal(file=str(path), line=done + 1, reason=reason)
+                yield Truncated(done + 1)
+            done = start + file.metadata.row_group(group).num_rows
+
+
+# ---- CSV -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _CsvLine:
+    number: int
+    raw: bytes
+    ended: bool
+    too_long: bool = False
+
+
+class _CsvRecords:
+    """Records of a CSV file. A record that goes wrong costs its first line only; the next line starts afresh."""
+
+    def __init__(self, path: Path, delimiter: str | None) -> None:
+        self.path = path
+        self.names: list[str] = []
+        self._stream = path.open("rb")
+        self._source = raw_lines(self._stream)
+        self._back: deque[_CsvLine] = deque()
+        self._delimiter = delimiter
+        self.cut_off: int | None = None
+        csv.field_size_limit(RECORD_CHARACTERS)
+
+    def __iter__(self) -> Iterator[tuple[int, list[str], bytes] | Refusal]:
+        with self._stream:
+            header = self._header()
+            if header is None:
+                return
+            self.names, self._delimiter = header
+            while (line := self._next()) is not None:
+                if line.too_long:
+                    yield self._refuse([line], "a line that is too long (write one row per line)")
+                elif line.raw.strip():
+                    yield self._record(line)
+
+    def _header(self) -> tuple[list[str], str] | None:
+        line = self._next()
+        while line is not None and not line.raw.strip():
+            line = self._next()
+        if line is None:
+            return None
+        problem = foreign(line.raw, self.path)
+        if problem:
+            raise InputError(problem, where=str(self.path))
+        try:
+            names, delimiter = csv_header(line.raw.decode(), self._delimiter)
+        except UnicodeDecodeError as err:
+            raise InputError(not_utf8(err, self.path, err.start + 1), where=f"{self.path}: line {line.number}") from err
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            message = f"the header names a column twice: {', '.join(repeated)}"
+            raise InputError(message, where=f"{self.path}: line {line.number}", hint="rename one of them")
+        return names, delimiter
+
+    def _next(self) -> _CsvLine | None:
+        if self._back:
+            return self._back.popleft()
+        for number, raw, ended in self._source:
+            return _CsvLine(number, b"" if raw is None else raw, ended, raw is None)
+        return None
+
+    def _record(self, first: _CsvLine) -> tuple[int, list[str], bytes] | Refusal:
+        used = [first]
+
+        def text() -> Iterator[str]:
+            yield first.raw.decode() + "\n"
+            size = len(first.raw)
+            while (line := self._next()) is not None:
+                used.append(line)
+                size += len(line.raw)
+                if len(used) > RECORD_LINES or size > RECORD_CHARACTERS or line.too_long:
+                    return
+                yield line.raw.decode() + "\n"
+
+        try:
+            cells = next(csv.reader(text(), delimiter=self._delimiter or ",", strict=True))
+        except UnicodeDecodeError as err:
+            return self._refuse(used, not_utf8(err, self.path, err.start + 1))
+        except (csv.Error, StopIteration) as err:
+            self.cut_off = first.number if not used[-1].ended and len(used) == 1 else self.cut_off
+            reason = "a quote that is opened here is not closed" if "end of data" in str(err) else f"not valid CSV: {err}"
+            return self._refuse(used, f"{reason} (correct or delete the line)")
+        if len(cells) != len(self.names):
+            last = not used[-1].ended and len(cells) < len(self.names)
+            self.cut_off = first.number if last else self.cut_off
+            reason = f"expected {len(self.names)} columns, found {len(cells)}"
+            return self._refuse(used, reason + (" (the file is cut off: run its writer again)" if last else " (correct or delete the line)"))
+        return first.number, cells, first.raw if len(used) == 1 else b"\n".join(line.raw for line in used)
+
+    def _refuse(self, used: list[_CsvLine], reason: str) -> Refusal:
+        self._back.extendleft(reversed(used[1:]))
+        return Refusal(file=str(self.path), line=used[0].number, reason=reason, text=shorten(used[0].raw))
+
+
+def _csv(path: Path, delimiter: str | None) -> Iterator[Chunk | Refusal | Truncated]:
+    records = _CsvRecords(path, delimiter)
+    cells: list[list[str]] = []
+    lines: list[int] = []
+    raw: list[bytes] = []
+    size = 0
+    for record in records:
+        if isinstance(record, Refusal):
+            yield record
+            continue
+        lines.append(record[0])
+        cells.append(record[1])
+        raw.append(record[2])
+        size += len(record[2])
+        if len(lines) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield _from_cells(records.names, cells, lines, raw)
+            cells, lines, raw, size = [], [], [], 0
+    if lines:
+        yield _from_cells(records.names, cells, lines, raw)
+    if records.cut_off is not None:
+        yield Truncated(records.cut_off)
+
+
+def _from_cells(names: list[str], cells: list[list[str]], lines: list[int], raw: list[bytes]) -> Chunk:
+    """Text columns; an empty cell is null."""
+    columns: dict[str, list[Any] | pa.Array] = {
+        name: [cell or None for cell in one] for name, one in zip(names, zip(*cells, strict=True), strict=True) if name
+    }
+    return Chunk(columns=columns, lines=lines, raw=raw)
+
