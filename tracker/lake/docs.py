@@ -1,0 +1,94 @@
+"""What every table, view, column and macro means: tables from the schema, star views and macros from views/docs.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracker.lake.manifest import ColumnDoc, TableDoc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VIEWS = Path(__file__).parent / "views"
+
+STAR_VIEWS = ("answers", "cells", "trajectories", "curves")
+"""The views of a session besides one per table."""
+
+TRAJECTORY_ROWS = "trajectory_rows"
+"""Session name of the table `trajectories`, whose own name is that of the star view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacroDoc:
+    """A macro with its call."""
+
+    call: str
+    comment: str
+
+
+def sql(name: str) -> str:
+    """Text of a SQL file of the lake."""
+    return (VIEWS / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def table_docs() -> dict[str, TableDoc]:
+    """Every table that the lake copies, in the order of the schema."""
+    from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
+
+    return {name: doc for name, doc in all_table_docs().items() if name in {*SEGMENT_TABLES, *SMALL_TABLES}}
+
+
+def all_table_docs() -> dict[str, TableDoc]:
+    """Every table of the database, in the order of the schema."""
+    from tracker.schema import Base
+
+    return {
+        table.name: TableDoc(
+            comment=table.comment or "",
+            columns=tuple(ColumnDoc(column.name, _duckdb_type(column.type), column.comment or "") for column in table.columns),
+        )
+        for table in Base.metadata.tables.values()
+    }
+
+
+@cache
+def view_docs() -> Mapping[str, TableDoc]:
+    """The star views; a column documented nowhere else is documented here."""
+    return {
+        name: TableDoc(
+            comment=entry["comment"], columns=tuple(ColumnDoc(column, kind, text) for column, (kind, text) in entry["columns"].items())
+        )
+        for name, entry in _toml()["view"].items()
+    }
+
+
+@cache
+def macro_docs() -> Mapping[str, MacroDoc]:
+    """The macros of a session."""
+    return {name: MacroDoc(call=entry["call"], comment=entry["comment"]) for name, entry in _toml()["macro"].items()}
+
+
+@cache
+def _toml() -> dict[str, Any]:
+    return tomllib.loads((VIEWS / "docs.toml").read_text(encoding="utf-8"))
+
+
+def _duckdb_type(kind: Any) -> str:
+    """DuckDB type of a column as the lake stores it."""
+    import sqlalchemy as sa
+
+    from tracker.schema import UtcDateTime
+
+    if isinstance(kind, UtcDateTime):
+        return "TIMESTAMP WITH TIME ZONE"
+    if isinstance(kind, sa.Boolean):
+        return "BOOLEAN"
+    if isinstance(kind, sa.Integer):
+        return "BIGINT"
+    if isinstance(kind, sa.Float):
+        return "DOUBLE"
+    return "VARCHAR"

@@ -1,0 +1,51 @@
+-- A record with everything that describes it.
+SELECT
+    records.run_id,
+    q.question_id,
+    records.repetition,
+    records.attempt,
+    r.current AND records.final AS counts,
+    records.status,
+    records.correct,
+    records.score,
+    CASE
+        WHEN records.correct IS NOT NULL THEN cast(records.correct AS DOUBLE)
+        WHEN records.score >= 0 AND records.score <= 1 THEN records.score
+    END AS credit,
+    records.p_gold,
+    records.prediction,
+    records.logit_prediction,
+    records.visual_tokens,
+    records.prompt_tokens,
+    records.generated_tokens,
+    records.tiles,
+    records.effective_pixels,
+    records.latency_s,
+    r.model,
+    r.series,
+    r.family,
+    r.backbone,
+    r.parameters,
+    r.frontend,
+    r.configuration_id,
+    r.input_mode,
+    r.input_size,
+    r.max_tiles,
+    r.variant,
+    r.source_quality,
+    r.vision_branches,
+    r.language_branches,
+    r.benchmark,
+    r.suite,
+    q.question_key,
+    q.image_key,
+    q.pair_key,
+    q.task,
+    q.category,
+    q.domain,
+    q.skill,
+    q.gold,
+    q.n_options
+FROM records
+INNER JOIN facts.run_facts AS r ON records.run_id = r.run_id
+INNER JOIN facts.question_facts AS q ON records.question_id = q.id
