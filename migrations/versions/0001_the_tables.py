@@ -112,6 +112,16 @@ def upgrade() -> None:
         sqlite_autoincrement=True,
     )
     op.create_table(
+        "imports",
+        sa.Column("id", BIG, autoincrement=True, nullable=False, comment="surrogate key, never reused"),
+        sa.Column("uri", sa.Text(), nullable=False, comment="resolved path"),
+        sa.Column("digest", sa.Text(), nullable=False, comment="digest of what was brought in"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_imports")),
+        sa.UniqueConstraint("uri", name=op.f("uq_imports_uri")),
+        comment="label files and study aliases that ingests brought in, to notice that they are unchanged",
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
         "ingests",
         sa.Column("id", BIG, autoincrement=True, nullable=False, comment="surrogate key, never reused"),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=False, comment="start (UTC)"),
@@ -628,6 +638,7 @@ def downgrade() -> None:
     op.drop_table("store")
     op.drop_table("label_sources")
     op.drop_table("ingests")
+    op.drop_table("imports")
     op.drop_table("frontends")
     op.drop_table("families")
     op.drop_table("dirty_slices")

@@ -350,6 +350,29 @@ CREATE SEQUENCE trackr.frontends_id_seq
 
 ALTER SEQUENCE trackr.frontends_id_seq OWNED BY trackr.frontends.id;
 
+CREATE TABLE trackr.imports (
+    id bigint NOT NULL,
+    uri text NOT NULL,
+    digest text NOT NULL
+);
+
+COMMENT ON TABLE trackr.imports IS 'label files and study aliases that ingests brought in, to notice that they are unchanged';
+
+COMMENT ON COLUMN trackr.imports.id IS 'surrogate key, never reused';
+
+COMMENT ON COLUMN trackr.imports.uri IS 'resolved path';
+
+COMMENT ON COLUMN trackr.imports.digest IS 'digest of what was brought in';
+
+CREATE SEQUENCE trackr.imports_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE trackr.imports_id_seq OWNED BY trackr.imports.id;
+
 CREATE TABLE trackr.ingests (
     id bigint NOT NULL,
     started_at timestamp with time zone NOT NULL,
@@ -1047,6 +1070,8 @@ ALTER TABLE ONLY trackr.fits ALTER COLUMN id SET DEFAULT nextval('trackr.fits_id
 
 ALTER TABLE ONLY trackr.frontends ALTER COLUMN id SET DEFAULT nextval('trackr.frontends_id_seq'::regclass);
 
+ALTER TABLE ONLY trackr.imports ALTER COLUMN id SET DEFAULT nextval('trackr.imports_id_seq'::regclass);
+
 ALTER TABLE ONLY trackr.ingests ALTER COLUMN id SET DEFAULT nextval('trackr.ingests_id_seq'::regclass);
 
 ALTER TABLE ONLY trackr.label_sources ALTER COLUMN id SET DEFAULT nextval('trackr.label_sources_id_seq'::regclass);
@@ -1100,6 +1125,9 @@ ALTER TABLE ONLY trackr.fits
 
 ALTER TABLE ONLY trackr.frontends
     ADD CONSTRAINT pk_frontends PRIMARY KEY (id);
+
+ALTER TABLE ONLY trackr.imports
+    ADD CONSTRAINT pk_imports PRIMARY KEY (id);
 
 ALTER TABLE ONLY trackr.ingests
     ADD CONSTRAINT pk_ingests PRIMARY KEY (id);
@@ -1172,6 +1200,9 @@ ALTER TABLE ONLY trackr.fits
 
 ALTER TABLE ONLY trackr.frontends
     ADD CONSTRAINT uq_frontends_name UNIQUE (name);
+
+ALTER TABLE ONLY trackr.imports
+    ADD CONSTRAINT uq_imports_uri UNIQUE (uri);
 
 ALTER TABLE ONLY trackr.label_sources
     ADD CONSTRAINT uq_label_sources_scheme_source UNIQUE (scheme, source);
