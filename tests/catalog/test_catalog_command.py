@@ -1,4 +1,4 @@
-"""`trackr catalog` while there is no database; with one, see the tests of the store."""
+"""`trackr catalog` from the command line, without and with a database."""
 
 from __future__ import annotations
 
@@ -70,3 +70,19 @@ def test_export_into_a_missing_folder_is_one_line(place: Path) -> None:
     done = _trackr(place, "export", "none/out.toml")
     assert done.returncode != 0
     assert done.stderr.splitlines() == ["trackr: none/out.toml: cannot be written: No such file or directory"]
+
+
+def test_import_counts_what_it_changed_and_nothing_the_second_time(place: Path) -> None:
+    (place / "own.toml").write_text('[models.Own]\nbackbone = "Qwen2.5-7B"\naliases = ["lab/Own"]\n')
+    first = json.loads(_trackr(place, "import", "own.toml", "--json").stdout)
+    assert first["added"] > 0
+    assert set(json.loads(_trackr(place, "import", "own.toml", "--json").stdout).values()) == {0}
+    assert _trackr(place, "import", "own.toml").stdout == "0 added, 0 changed, 0 merged models, 0 merged benchmarks, 0 relinked runs\n"
+
+
+def test_a_fault_in_an_imported_file_makes_no_database(place: Path) -> None:
+    (place / "own.toml").write_text("[modles.Own]\n")
+    done = _trackr(place, "import", "own.toml")
+    assert done.returncode == 3
+    assert done.stderr.startswith("trackr: own.toml: modles: expected one of the keys")
+    assert not (place / ".trackr").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +21,7 @@ from tracker.catalog.spec import (
     ModelSpec,
     SeriesSpec,
 )
+from tracker.catalog.spellings import check_aliases, with_implied
 from tracker.catalog.write import given
 from tracker.errors import InputError, SourceFormatError
 
@@ -34,7 +34,6 @@ DATA = Path(__file__).parent / "data"
 _TABLES = ("families", "frontends", "encoders", "series", "backbones", "models", "benchmarks")
 
 Spec = TypeVar("Spec")
-Aliased = TypeVar("Aliased", bound=BackboneSpec | ModelSpec | BenchmarkSpec)
 
 
 @cache
@@ -81,17 +80,17 @@ def _build(document: Mapping[str, Any], file: str, known: Catalog) -> Catalog:
     models = reader.specs("models", lambda name, fields: _model(name, fields, parts))
     own = {m.series: SeriesSpec(m.series) for m in models.values() if m.series not in series_names}
     benchmarks = reader.specs("benchmarks", _benchmark)
-    _check_aliases(file, "backbones", backbones)
-    _check_aliases(file, "models", models)
-    _check_aliases(file, "benchmarks", benchmarks)
+    check_aliases(file, "backbones", backbones)
+    check_aliases(file, "models", models)
+    check_aliases(file, "benchmarks", benchmarks)
     return Catalog(
         families,
         frontends,
         encoders,
         {**series, **own},
-        _with_implied(backbones, known.backbone),
-        _with_implied(models, known.model),
-        _with_implied(benchmarks, known.benchmark),
+        with_implied(backbones, known.backbone),
+        with_implied(models, known.model),
+        with_implied(benchmarks, known.benchmark),
     )
 
 
@@ -283,36 +282,3 @@ def _reference(fields: Fields, key: str, names: Any, table: str) -> str | None:
     if value is not None and value not in names:
         fields.refuse(key, f"a name from {table}", value, hint=f'describe it in a table [{table}."{value}"] or name a known one')
     return value
-
-
-def _check_aliases(file: str, table: str, specs: Mapping[str, Aliased]) -> None:
-    """A written spelling means one thing."""
-    owners = {name: name for name in specs}
-    for name, spec in specs.items():
-        for alias in spec.aliases:
-            owner = owners.setdefault(alias, name)
-            if owner != name:
-                raise SourceFormatError(file, f'{table}."{name}".aliases', f"spellings that do not mean {owner} too", alias)
-
-
-def _with_implied(specs: Mapping[str, Aliased], known: Callable[[str], Aliased | None]) -> dict[str, Aliased]:
-    """Add what an alias implies: `org/name` is also written `name` and `org__name`, unless that means something else."""
-    owners: dict[str, str | None] = {}
-    for name, spec in specs.items():
-        for spelling in (name, *spec.aliases, *_implied(spec.aliases)):
-            owner = owners.setdefault(spelling, name)
-            other = known(spelling)
-            if owner != name or (other is not None and other.name != name):
-                owners[spelling] = None
-    return {
-        name: replace(
-            spec, aliases=tuple(dict.fromkeys([*spec.aliases, *(a for a in _implied(spec.aliases) if owners[a] == name and a != name)]))
-        )
-        for name, spec in specs.items()
-    }
-
-
-def _implied(aliases: tuple[str, ...]) -> list[str]:
-    """The other spellings of every alias of the form org/name."""
-    pairs = [alias.split("/") for alias in aliases if alias.count("/") == 1]
-    return [spelling for owner, bare in pairs if owner.strip(".~") and bare for spelling in (bare, f"{owner}__{bare}")]
