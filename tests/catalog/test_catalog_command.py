@@ -86,3 +86,17 @@ def test_a_fault_in_an_imported_file_makes_no_database(place: Path) -> None:
     assert done.returncode == 3
     assert done.stderr.startswith("trackr: own.toml: modles: expected one of the keys")
     assert not (place / ".trackr").exists()
+
+
+def test_with_a_database_show_and_export_include_what_was_imported(place: Path) -> None:
+    (place / "own.toml").write_text('[models.Own]\nbackbone = "Qwen2.5-7B"\naliases = ["lab/Own"]\n')
+    _trackr(place, "import", "own.toml")
+    (entry,) = json.loads(_trackr(place, "show", "lab__Own", "--json").stdout)
+    assert (entry["name"], entry["series"], entry["parameters"]) == ("Own", "Own", 7_615_616_512)
+    assert _trackr(place, "export", "all.toml").returncode == 0
+    exported, shipped = read(place / "all.toml"), load()
+    assert set(exported.models) == {*shipped.models, "Own"}
+    for name, model in shipped.models.items():
+        assert exported.parameters_of(exported.models[name]) == shipped.parameters_of(model)
+        assert exported.models[name].vision_parameters == model.vision_parameters
+        assert set(exported.models[name].aliases) == set(model.aliases)
