@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,12 +16,14 @@ from analyses.observations import load, series_names
 from analyses.parameters import AnalysisParameters
 from analyses.persistence import Margins, core_table, criteria, gains_table, groups_table, mean, persistence_table, quartiles_table
 from analyses.questions import questions_table
-from analyses.regimes import CEILING, EASY, REGIMES, SCALING, regime_of, shares_table, sweep_table
+from analyses.regimes import CEILING, REGIMES, regime_of, shares_table, sweep_table
 from analyses.result import Charts, Cohort, Result
 from tracker.errors import AnalysisError
 from tracker.version import version
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from analyses.matched import Matched
@@ -39,8 +42,12 @@ class Parameters(AnalysisParameters):
     cutoff: float = Field(default=0.2, ge=0, le=1, description="a trajectory with mean accuracy below this is ceiling_bound")
     easy: float = Field(default=0.9, ge=0, le=1, description="a trajectory with mean accuracy above this is easy")
     by: tuple[By, ...] = Field(default=("series", "suite", "task"), description="labels to group the regimes by")
-    records: Literal["scored", "both"] = Field(default="scored", description="scored: every scored answer; both: those that have a probability as well")
-    tokens: Literal["question", "mean"] = Field(default="question", description="visual tokens in compute: the question's own, or the mean of its configuration")
+    records: Literal["scored", "both"] = Field(
+        default="scored", description="scored: every scored answer; both: those that have a probability as well"
+    )
+    tokens: Literal["question", "mean"] = Field(
+        default="question", description="visual tokens in compute: the question's own, or the mean of its configuration"
+    )
     include_native: bool = Field(default=False, description="let answers at native image size enter what depends on compute")
     tau: float = Field(default=0.2, ge=0, le=1, description="low performance, raw measures (Eq. 18)")
     tau_normalised: float = Field(default=0.1, ge=0, le=1, description="low performance, measures above chance (Eq. 18)")
@@ -59,13 +66,26 @@ def run(session: Session, parameters: Parameters) -> Result:
     """Sort trajectories into regimes and test how the ceiling responds to compute."""
     started = time.perf_counter()
     sql = cohort_sql(NAME, parameters)
-    with threads(session.connection, parameters.workers), materialised(session.connection, sql, parameters.model_dump(), where=origin(parameters)):
+    session.ensure_files()
+    with (
+        threads(session.connection, parameters.workers),
+        materialised(session.connection, sql, parameters.model_dump(), where=origin(parameters)),
+    ):
         data = load(session, parameters, records=parameters.records, tokens=parameters.tokens)
         engine = session.connection.execute("select version()").fetchone()
     if not len(data.trajectories):
         message = "no scored answer in the cohort"
-        raise AnalysisError(message, hint="trackr info counts what is there; look at --where and --cohort" if parameters.where or parameters.cohort else "trackr ingest PATH")
-    fixed = data.observations if parameters.include_native else data.observations.take(~data.configurations.native[data.observations.configuration])
+        raise AnalysisError(
+            message,
+            hint="trackr info counts what is there; look at --where and --cohort"
+            if parameters.where or parameters.cohort
+            else "trackr ingest PATH",
+        )
+    fixed = (
+        data.observations
+        if parameters.include_native
+        else data.observations.take(~data.configurations.native[data.observations.configuration])
+    )
     usable = fixed.take(~np.isnan(fixed.compute))
     regimes = regime_of(data.trajectories.accuracy, cutoff=parameters.cutoff, easy=parameters.easy)
     matched = match(data, usable)
@@ -74,7 +94,7 @@ def run(session: Session, parameters: Parameters) -> Result:
         analysis=NAME,
         parameters=parameters.model_dump(),
         cohort=Cohort(sql=sql, rows=data.rows, digest=data.digest),
-        headline=_headline(data, matched, regimes, tables, parameters),
+        headline=_headline(data, matched, regimes, tables),
         tables=tables,
         charts=_charts(data, matched, regimes),
         warnings=tuple(_warnings(data, fixed, usable, matched, parameters)),
@@ -93,22 +113,21 @@ def _tables(data: Data, fixed: Observations, matched: Matched, regimes: npt.NDAr
     met = criteria(matched, margins)
     series = series_names(data.configurations).tolist()
     return {
-        "regimes": shares_table(regimes, labels, dict.fromkeys(parameters.by)),
+        "regimes": shares_table(regimes, labels, unique(parameters.by)),
         "sweep": sweep_table(data.trajectories.accuracy),
         "gains": gains_table(matched, regimes, cutoff=parameters.cutoff, delta=parameters.delta),
         "halves": halves_table(fixed, data.trajectories, series, cutoff=parameters.cutoff, easy=parameters.easy),
         "persistence": persistence_table(matched, met),
         "core": core_table(matched, met, regimes),
-        "groups": groups_table(matched, met, regimes, labels, dict.fromkeys(("benchmark", "task", *parameters.by))),
+        "groups": groups_table(matched, met, regimes, labels, unique(("benchmark", "task", *parameters.by))),
         "quartiles": quartiles_table(matched, labels),
         "cohort": matched.table(),
         "questions": questions_table(data, regimes, series),
     }
 
 
-def _headline(data: Data, matched: Matched, regimes: npt.NDArray[np.int64], tables: dict[str, Table], parameters: Parameters) -> dict[str, Any]:
+def _headline(data: Data, matched: Matched, regimes: npt.NDArray[np.int64], tables: dict[str, Table]) -> dict[str, Any]:
     """The numbers of section 3.2; shares of an empty set are null."""
-    del parameters
     trajectories = data.trajectories
     per_question = np.bincount(trajectories.question, minlength=len(data.questions.ids))
     bound = np.bincount(trajectories.question[regimes == CEILING], minlength=len(data.questions.ids))
@@ -120,7 +139,7 @@ def _headline(data: Data, matched: Matched, regimes: npt.NDArray[np.int64], tabl
         "trajectories": len(trajectories),
         "questions": int((per_question > 0).sum()),
         "series": n_series,
-        **{name: mean(regimes == code) for name, code in zip(REGIMES, (EASY, SCALING, CEILING), strict=True)},
+        **{name: mean(regimes == code) for code, name in enumerate(REGIMES)},
         "ceiling_in_every_series": mean(bound[per_question == n_series] == n_series),
         "matched_trajectories": kept,
         "high_compute_persistent": gains["persistent"][CEILING],
@@ -134,17 +153,21 @@ def _charts(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> Cha
 
         return getattr(ceiling_charts, name)(data, matched, regimes)
 
-    return Charts({name: lambda name=name: draw(name) for name in ("probability", "gain", "quartiles", "shares")})
+    return Charts({name: partial(draw, name) for name in ("probability", "gain", "quartiles", "shares")})
 
 
 def _warnings(data: Data, fixed: Observations, usable: Observations, matched: Matched, parameters: Parameters) -> list[str]:
     """What the data cannot support."""
     warnings = [
-        f"no question has a {name}: rows by {name} are empty" for name in dict.fromkeys(parameters.by) if data.trajectories.labels[name].labels == [None]
+        f"no question has a {name}: rows by {name} are empty"
+        for name in dict.fromkeys(parameters.by)
+        if data.trajectories.labels[name].labels == [None]
     ]
     native = len(data.observations) - len(fixed)
     if native:
-        warnings.append(f"{native:,} of {len(data.observations):,} observations are at native image size and left out of gains, halves and persistence (--include-native)")
+        warnings.append(
+            f"{native:,} of {len(data.observations):,} observations are at native image size and left out of gains, halves and persistence (--include-native)"
+        )
     warnings += _compute_warnings(data, fixed)
     if len(usable):
         warnings += _signal_warnings(data, usable, matched)
@@ -182,6 +205,11 @@ def _signal_warnings(data: Data, usable: Observations, matched: Matched) -> list
     elif np.isnan(options).any():
         warnings.append(f"n_options missing for {int(np.isnan(options).sum()):,} questions: they are not in the matched cohort")
     return warnings
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """Names in order, each once."""
+    return list(dict.fromkeys(names))
 
 
 def _of(rows: npt.NDArray[np.bool_]) -> str:

@@ -41,7 +41,9 @@ def select(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str,
     return run(connection, sql, values, where=where).fetchnumpy()
 
 
-def run(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None, *, where: str) -> duckdb.DuckDBPyConnection:
+def run(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any] | None = None, *, where: str
+) -> duckdb.DuckDBPyConnection:
     """Run one statement; an error names where the SQL came from."""
     import duckdb
 

@@ -29,12 +29,12 @@ def factorise(column: npt.NDArray[np.object_] | np.ma.MaskedArray[tuple[int, ...
     numbers = np.full(len(values), len(present), dtype=np.int64)
     numbers[~missing] = codes
     labels: list[str | None] = [str(label) for label in present]
-    return Factor(labels + [None] if missing.any() else labels, numbers)
+    return Factor([*labels, None] if missing.any() else labels, numbers)
 
 
 def floats(column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A numeric column with NaN for null."""
-    return np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)  # type: ignore[no-any-return,no-untyped-call]
+    return np.ma.filled(np.ma.asarray(column, dtype=float), np.nan)
 
 
 def mean_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
@@ -49,7 +49,7 @@ def mean_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size:
 def spread_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
     """Standard deviation (over n) of the values that are not NaN in each group."""
     means = mean_by(group, values, size)
-    return np.sqrt(mean_by(group, (values - means[group]) ** 2, size))
+    return np.asarray(np.sqrt(mean_by(group, (values - means[group]) ** 2, size)))
 
 
 def slope_by(group: npt.NDArray[np.int64], x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
@@ -62,7 +62,7 @@ def slope_by(group: npt.NDArray[np.int64], x: npt.NDArray[np.float64], y: npt.ND
     sxy = np.bincount(group, weights=x_off * y_off, minlength=size)
     sxx = np.bincount(group, weights=x_off * x_off, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(varies, sxy / sxx, np.nan)
+        return np.asarray(np.where(varies, sxy / sxx, np.nan), dtype=np.float64)
 
 
 def spread_of(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
@@ -70,7 +70,7 @@ def spread_of(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], siz
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, group, values)
     np.maximum.at(high, group, values)
-    return high - low
+    return np.asarray(high - low, dtype=np.float64)
 
 
 def distinct_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Do regimes that half of the configurations define show on the other half (Table 21)?"""
+"""Held-out halves: whether regimes that half of the configurations define show on the other half (Table 21)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def halves_table(observations: Observations, trajectories: Trajectories, series:
             for defining, direction in enumerate(DIRECTIONS):
                 members = (trajectories.series == code) & (regimes[defining] == regime) & ~np.isnan(accuracy[1 - defining])
                 row |= {f"trajectories_{direction}": int(members.sum())}
-                row |= {f"accuracy_{direction}": mean(accuracy[1 - defining][members]), f"slope_{direction}": mean(slope[1 - defining][members])}
+                row |= {
+                    f"accuracy_{direction}": mean(accuracy[1 - defining][members]),
+                    f"slope_{direction}": mean(slope[1 - defining][members]),
+                }
             row |= {what: _mean_of_directions([row[f"{what}_{direction}"] for direction in DIRECTIONS]) for what in ("accuracy", "slope")}
             rows.append(row)
     columns = _columns()
@@ -62,12 +65,12 @@ def _columns() -> list[Column]:
         Column("series", "model series"),
         Column("regime", "regime on the half that defines it"),
         Column("accuracy", "mean accuracy on the other half, mean of both directions", "share"),
-        Column("slope", "mean slope of credit on log2(N x R) on the other half, mean of both directions", "number"),
+        Column("slope", "mean slope of credit on log2(N x R) on the other half, mean of both directions", "slope"),
     ]
     for direction in DIRECTIONS:
         columns += [
             Column(f"trajectories_{direction}", f"trajectories whose regime the {direction} half defines", "count"),
             Column(f"accuracy_{direction}", "their mean accuracy on the other half", "share"),
-            Column(f"slope_{direction}", "their mean slope on the other half", "number"),
+            Column(f"slope_{direction}", "their mean slope on the other half", "slope"),
         ]
     return columns

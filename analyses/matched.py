@@ -36,7 +36,10 @@ class Matched:
 
     def table(self) -> Table:
         """How many trajectories the cohort keeps and why others fall out."""
-        columns = [Column("status", "kept, or the first condition that a trajectory fails"), Column("trajectories", "number of trajectories", "count")]
+        columns = [
+            Column("status", "kept, or the first condition that a trajectory fails"),
+            Column("trajectories", "number of trajectories", "count"),
+        ]
         return Table.of(
             "Cohort: which trajectories the gains and the persistence criteria use",
             columns,
@@ -55,11 +58,13 @@ def match(data: Data, observations: Observations) -> Matched:
     failures = {
         "no answer with known compute": np.bincount(rows, minlength=size) == 0,
         "question not answered by every series": ~_in_every_series(data, rows),
-        "fewer than two backbone sizes": distinct_by(rows, data.configurations.parameters[observations.configuration], size) < 2,  # noqa: PLR2004
-        "fewer than two input sizes": distinct_by(rows, _input_size(data)[observations.configuration], size) < 2,  # noqa: PLR2004
+        "fewer than two backbone sizes": distinct_by(rows, data.configurations.parameters[observations.configuration], size) < 2,
+        "fewer than two input sizes": distinct_by(rows, _input_size(data)[observations.configuration], size) < 2,
         "an empty compute quartile (1, 3 or 4)": ~_quartiles_filled(rows, quartile, size),
-        "number of options not known or not constant": ~(options >= 2) if has_options else np.zeros(size, dtype=bool),  # noqa: PLR2004
-        "probability missing": np.bincount(rows[~observations.complete], minlength=size) > 0 if has_probabilities else np.zeros(size, dtype=bool),
+        "number of options not known or not constant": ~(options >= 2) if has_options else np.zeros(size, dtype=bool),
+        "probability missing": np.bincount(rows[~observations.complete], minlength=size) > 0
+        if has_probabilities
+        else np.zeros(size, dtype=bool),
     }
     keep, reasons = _judge(data, failures)
     x = np.log2(observations.compute)
@@ -104,13 +109,15 @@ def _quartiles_filled(rows: npt.NDArray[np.int64], quartile: npt.NDArray[np.int6
     return np.asarray(filled[:, 0] & filled[:, 2] & filled[:, 3])
 
 
-def _levels(rows: npt.NDArray[np.int64], quartile: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
+def _levels(
+    rows: npt.NDArray[np.int64], quartile: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int
+) -> npt.NDArray[np.float64]:
     return mean_by(rows * 4 + quartile - 1, values, size * 4).reshape(size, 4)
 
 
 def _measures(observations: Observations, n_options: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
     """The four measures; z* = (z - 1/K)/(1 - 1/K), negative values kept."""
     options = n_options[observations.question]
-    chance = 1 / np.where(options >= 2, options, np.nan)  # noqa: PLR2004
+    chance = 1 / np.where(options >= 2, options, np.nan)
     raw = {"a": observations.accuracy, "p": observations.p_gold}
     return raw | {f"{name}*": (values - chance) / (1 - chance) for name, values in raw.items()}

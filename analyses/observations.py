@@ -98,7 +98,9 @@ class Data:
     digest: str
 
 
-def load(session: Session, parameters: AnalysisParameters, *, records: Literal["scored", "both"], tokens: Literal["question", "mean"]) -> Data:
+def load(
+    session: Session, parameters: AnalysisParameters, *, records: Literal["scored", "both"], tokens: Literal["question", "mean"]
+) -> Data:
     """Read the materialised table `cohort` and its trajectories."""
     connection = session.connection
     configurations = _configurations(select(connection, statement("ceiling_configurations"), where="cohort"))
@@ -108,10 +110,10 @@ def load(session: Session, parameters: AnalysisParameters, *, records: Literal["
     conditions = _conditions(parameters, records)
     trajectories = _trajectories(session, parameters, questions, configurations, conditions)
     mean_tokens = _mean_tokens(session, questions, configurations) if tokens == "mean" else None
-    observations = _observations(rows, questions, configurations, trajectories, mean_tokens)
+    observations = _observations(rows, configurations, trajectories, mean_tokens)
     if not _agree(trajectories, observations):  # stored before the last change of the data, by someone who may only read
         trajectories = _trajectories(session, parameters, questions, configurations, conditions or ["true"])
-        observations = _observations(rows, questions, configurations, trajectories, mean_tokens)
+        observations = _observations(rows, configurations, trajectories, mean_tokens)
     return Data(
         questions=questions,
         configurations=configurations,
@@ -184,7 +186,9 @@ def _trajectories(
 
 def _agree(trajectories: Trajectories, observations: Observations) -> bool:
     """Whether trajectories and observations speak of the same answers."""
-    accuracy = mean_by(observations.trajectory[observations.trajectory >= 0], observations.accuracy[observations.trajectory >= 0], len(trajectories))
+    accuracy = mean_by(
+        observations.trajectory[observations.trajectory >= 0], observations.accuracy[observations.trajectory >= 0], len(trajectories)
+    )
     return bool((observations.trajectory >= 0).all() and np.allclose(accuracy, trajectories.accuracy, rtol=0, atol=1e-9))
 
 
@@ -215,14 +219,17 @@ def _mean_tokens(session: Session, questions: Questions, configurations: Configu
 
 def _observations(
     rows: dict[str, Any],
-    questions: Questions,
     configurations: Configurations,
     trajectories: Trajectories,
     mean_tokens: npt.NDArray[np.float64] | None,
 ) -> Observations:
     """Average the repetitions of each question and configuration and find its trajectory."""
     question, configuration = np.asarray(rows["question"]), np.asarray(rows["configuration"])
-    first = np.r_[True, (question[1:] != question[:-1]) | (configuration[1:] != configuration[:-1])] if len(question) else np.zeros(0, dtype=bool)
+    first = (
+        np.r_[True, (question[1:] != question[:-1]) | (configuration[1:] != configuration[:-1])]
+        if len(question)
+        else np.zeros(0, dtype=bool)
+    )
     group, size = np.cumsum(first) - 1, int(first.sum())
     p_gold = floats(rows["p_gold"])
     valid = (p_gold >= 0) & (p_gold <= 1)

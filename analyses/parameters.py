@@ -20,7 +20,9 @@ class AnalysisParameters(BaseModel):
     where: str | None = Field(default=None, description="SQL condition on the columns of answers that narrows the cohort")
     cohort: str | None = Field(default=None, description="SQL that replaces the cohort: a SELECT with the columns of answers")
     seed: int = Field(default=SEED, description="seed of everything random")
-    workers: int | None = Field(default=None, ge=1, description="threads; the numbers do not depend on it (default: all cores)", exclude=True)
+    workers: int | None = Field(
+        default=None, ge=1, description="threads; the numbers do not depend on it (default: all cores)", exclude=True
+    )
 
 
 P = TypeVar("P", bound=AnalysisParameters)

@@ -45,15 +45,21 @@ class Margins:
 
 
 def criteria(matched: Matched, margins: Margins) -> dict[str, dict[str, npt.NDArray[np.bool_]]]:
-    """measure -> criterion -> whether each trajectory meets it (Eq. 18); measures without data are left out."""
-    return {name: _criteria(matched.levels[name], matched.slopes[name], margins.low(name), margins) for name in MEASURES if _supported(matched, name)}
+    """Measure -> criterion -> whether each trajectory meets it (Eq. 18); measures without data are left out."""
+    return {
+        name: _criteria(matched.levels[name], matched.slopes[name], margins.low(name), margins)
+        for name in MEASURES
+        if _supported(matched, name)
+    }
 
 
 def _supported(matched: Matched, measure: str) -> bool:
     return bool(matched.keep.any()) and (matched.probabilities or "p" not in measure) and (matched.options or "*" not in measure)
 
 
-def _criteria(levels: npt.NDArray[np.float64], slopes: npt.NDArray[np.float64], low: float, margins: Margins) -> dict[str, npt.NDArray[np.bool_]]:
+def _criteria(
+    levels: npt.NDArray[np.float64], slopes: npt.NDArray[np.float64], low: float, margins: Margins
+) -> dict[str, npt.NDArray[np.bool_]]:
     first, third, last = levels[:, 0], levels[:, 2], levels[:, 3]
     high = below(last, low)
     ends = high & within(last - first, margins.delta)
@@ -124,7 +130,7 @@ def core_table(matched: Matched, met: Mapping[str, Mapping[str, npt.NDArray[np.b
         Column("trajectories", "trajectories of the matched cohort that rule J selects", "count"),
         Column("ceiling_bound", "share of these that are ceiling_bound", "share"),
     ]
-    data = {
+    data: dict[str, list[Any]] = {
         "measure": list(MEASURES),
         "trajectories": [None if members is None else int(members.sum()) for members in selected],
         "ceiling_bound": [None if members is None else mean(regimes[members] == CEILING) for members in selected],
@@ -150,7 +156,7 @@ def groups_table(
         Column("J_p", "share that rule J selects by p_gold", "share"),
         Column("J_p*", "share that rule J selects by p_gold above chance", "share"),
     ]
-    data = {
+    data: dict[str, list[Any]] = {
         "by": [by for by, _, _ in groups],
         "value": [value for _, value, _ in groups],
         "trajectories": [int(members.sum()) for _, _, members in groups],
@@ -177,7 +183,10 @@ def quartiles_table(matched: Matched, labels: Mapping[str, Factor]) -> Table:
         Column("p_gold", "mean probability of the correct option", "share"),
     ]
     return Table.of(
-        "Quartiles: accuracy by compute quartile, domain and skill (matched cohort)", columns, {column.name: [row[column.name] for row in rows] for column in columns}
+        "Quartiles: accuracy by compute quartile, domain and skill (matched cohort)",
+        columns,
+        {column.name: [row[column.name] for row in rows] for column in columns},
+        shown=12,
     )
 
 

@@ -42,7 +42,10 @@ def questions_table(data: Data, regimes: npt.NDArray[np.int64], series: list[str
     data_columns["ceiling_bound_in"] = (grid[shown] == CEILING).sum(axis=1)
     columns = [Column("benchmark", "benchmark"), Column("question_key", "key of the question in its source")]
     columns += [Column(name, meaning) for name, meaning in ATTRIBUTES.items()]
-    columns += [Column("accuracy", "mean accuracy over the series", "share"), Column("ceiling_bound_in", "number of series in which it is ceiling_bound", "count")]
+    columns += [
+        Column("accuracy", "mean accuracy over the series", "share"),
+        Column("ceiling_bound_in", "number of series in which it is ceiling_bound", "count"),
+    ]
     for code, name in enumerate(series):
         column = name if name not in data_columns else f"series {name}"
         data_columns[column] = words[grid[shown, code]]

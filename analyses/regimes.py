@@ -35,7 +35,11 @@ def shares_table(regimes: npt.NDArray[np.int64], labels: Mapping[str, Factor], b
         groups += [(name, value, regimes[labels[name].codes == code]) for code, value in enumerate(labels[name].labels)]
     counts = np.array([np.bincount(members, minlength=len(REGIMES)) for _, _, members in groups])
     total = counts.sum(axis=1)
-    data: dict[str, Sequence[object]] = {"by": [by for by, _, _ in groups], "value": [value for _, value, _ in groups], "trajectories": total.tolist()}
+    data: dict[str, Sequence[object]] = {
+        "by": [by for by, _, _ in groups],
+        "value": [value for _, value, _ in groups],
+        "trajectories": total.tolist(),
+    }
     columns = [
         Column("by", "label that the trajectories are grouped by"),
         Column("value", "its value; empty where the trajectories have none"),

@@ -37,7 +37,9 @@ class AnalysisEntry:
         return cast("AnalysisModule", importlib.import_module(self.module))
 
 
-_ALL = (AnalysisEntry("ceiling", "analyses.ceiling", "Which questions does scaling not move? Regimes, gains, held-out halves, persistence."),)
+_ALL = (
+    AnalysisEntry("ceiling", "analyses.ceiling", "Which questions does scaling not move? Regimes, gains, held-out halves, persistence."),
+)
 
 
 def all_analyses() -> tuple[AnalysisEntry, ...]:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    import altair
     import pandas as pd
     import pyarrow as pa
 
-Kind = Literal["text", "count", "share", "number"]
-"""How a column is printed: words, whole numbers, fractions of 0..1, any other number."""
+Kind = Literal["text", "count", "share", "slope", "number"]
+"""How a column is printed: words, whole numbers, fractions of 0..1, changes per doubling, any other number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,12 @@ class Table:
     @classmethod
     def of(cls, title: str, columns: Sequence[Column], data: Mapping[str, Iterable[Any]], *, shown: int = 40) -> Table:
         """A table from columns of any kind (lists, NumPy arrays); NaN and infinity become None."""
-        return cls(title=title, columns=tuple(columns), data={column.name: [plain(value) for value in data[column.name]] for column in columns}, shown=shown)
+        return cls(
+            title=title,
+            columns=tuple(columns),
+            data={column.name: [plain(value) for value in data[column.name]] for column in columns},
+            shown=shown,
+        )
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -70,7 +74,7 @@ class Table:
         return pd.DataFrame({name: self.data[name] for name in self.names})
 
 
-class Charts(Mapping[str, "altair.TopLevelMixin"]):
+class Charts(Mapping[str, Any]):
     """Charts by name, each drawn when it is asked for (so that Altair is imported only then)."""
 
     def __init__(self, draw: Mapping[str, Callable[[], Any]] | None = None) -> None:

@@ -82,6 +82,9 @@ class PlantedSession:
     uuid: str = "00000000-0000-0000-0000-000000000000"
     data_version: int = 7
 
+    def ensure_files(self) -> None:
+        """Nothing to open: the tables are in memory."""
+
     def trajectories_sql(self, where: str | None) -> str:
         """The trajectories of the answers that satisfy a condition."""
         return TRAJECTORIES.format(where=where or "true")
@@ -112,7 +115,9 @@ class Question:
 def session(rows: Sequence[dict[str, Any]] | pd.DataFrame, option_scores: dict[int, Sequence[int]] | None = None) -> PlantedSession:
     """A session over answers given as dicts or a frame; columns that are not given are null, `counts` is true unless it says otherwise."""
     frame = pd.DataFrame(rows)
-    frame = frame.assign(**{name: value for name, value in {"counts": True, "repetition": 0, "attempt": 0, "status": "scored"}.items() if name not in frame})
+    frame = frame.assign(
+        **{name: value for name, value in {"counts": True, "repetition": 0, "attempt": 0, "status": "scored"}.items() if name not in frame}
+    )
     if "run_id" not in frame:
         frame["run_id"] = frame["configuration_id"] if len(frame) else []
     connection = duckdb.connect()
@@ -136,12 +141,20 @@ def _tables_beside(connection: duckdb.DuckDBPyConnection, option_scores: dict[in
     connection.execute("create table runs as select distinct run_id as id, true as current from answers")
     connection.execute("create table questions as select distinct question_id as id, null::bigint as same_as_id from answers")
     scores = [(question, "[" + ", ".join(["-1.5"] * n) + "]") for question, counts in option_scores.items() for n in counts]
-    connection.execute("create table records as select any_value(run_id) as run_id, null::bigint as question_id, null::varchar as option_scores from answers where false")
+    connection.execute(
+        "create table records as select any_value(run_id) as run_id, null::bigint as question_id, null::varchar as option_scores from answers where false"
+    )
     if scores:
         connection.executemany("insert into records select any_value(run_id), ?, ? from answers", scores)
 
 
-STUDY = {"InternVL2.5": ("InternVL", 6), "InternVL3": ("InternVL", 6), "InternVL3.5": ("InternVL", 6), "Qwen2.5-VL": ("QwenVL", 4), "Qwen3-VL": ("QwenVL", 4)}
+STUDY = {
+    "InternVL2.5": ("InternVL", 6),
+    "InternVL3": ("InternVL", 6),
+    "InternVL3.5": ("InternVL", 6),
+    "Qwen2.5-VL": ("QwenVL", 4),
+    "Qwen3-VL": ("QwenVL", 4),
+}
 GRID = (
     ("HRBench4K", "HR-Bench", 800, (224, 336, 512, 768, 1024, 2048)),
     ("HRBench8K", "HR-Bench", 800, (4096,)),
@@ -165,7 +178,11 @@ def study(scale: float = 1.0, seed: int = 0) -> PlantedSession:
             for rank in range(n_models):
                 for input_size in input_sizes:
                     configuration += 1
-                    tokens = np.full(n_questions, 256 * max(1, input_size // 448)) if family == "InternVL" else rng.integers(input_size // 3, input_size, n_questions) + 64
+                    tokens = (
+                        np.full(n_questions, 256 * max(1, input_size // 448))
+                        if family == "InternVL"
+                        else rng.integers(input_size // 3, input_size, n_questions) + 64
+                    )
                     compute = np.log2(SIZES[rank] * tokens) - 40
                     p = 1 / (1 + np.exp(-(easiness + 0.35 * compute * responsive)))
                     correct = rng.random(n_questions) < p

@@ -1,0 +1,114 @@
+"""`trackr analyses`: stored results."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.options import json_option, store_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tracker.config import Location
+    from tracker.database import Database
+
+HEADLINES = 4
+"""Headline numbers that a list shows."""
+
+
+@click.group()
+def analyses() -> None:
+    """List and show stored results."""
+
+
+@analyses.command("list")
+@click.option("--name", help="Only this analysis.")
+@store_options
+@json_option
+def list_(location: Location, name: str | None, *, as_json: bool) -> None:
+    """List stored results, the latest first."""
+    from analyses.store import stored
+
+    rows = stored(_database(location), name)
+    if as_json:
+        click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False))
+        return
+    if not rows:
+        click.echo("trackr: no analysis is stored yet (trackr analyze ceiling)", err=True)
+    for line in _lines(rows):
+        click.echo(line)
+
+
+@analyses.command()
+@click.argument("identity", metavar="ID", type=int)
+@store_options
+@json_option
+def show(location: Location, identity: int, *, as_json: bool) -> None:
+    """Show one stored result."""
+    from analyses.store import show as stored_result
+
+    row = stored_result(_database(location), identity)
+    if as_json:
+        click.echo(json.dumps(_plain(row), ensure_ascii=False))
+        return
+    for line in _described(row):
+        click.echo(line)
+
+
+def _database(location: Location) -> Database:
+    from tracker.database import open_database
+
+    return open_database(location.url, create_missing=False)
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    from analyses.text import number
+
+    for row in rows:
+        first = list(row["headline"].items())[:HEADLINES]
+        numbers = ", ".join(f"{name} {number(value, 'share' if isinstance(value, float) else 'count')}" for name, value in first)
+        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  data {row['data_version']}  {numbers}"
+
+
+def _described(row: Mapping[str, Any]) -> Iterator[str]:
+    """Facts, headline and tables of a stored result."""
+    from analyses.result import Column, Table
+    from analyses.text import render_headline, render_table
+
+    yield f"analysis {row['id']}: {row['name']}, {_minute(row['created_at'])} UTC, data version {row['data_version']}, trackr {row['code_version']}"
+    yield f"parameters {json.dumps(row['parameters'], ensure_ascii=False)}"
+    yield f"cohort {row['cohort_rows']:,} rows, digest {row['cohort_digest']}\n"
+    yield render_headline(row["headline"])
+    result = row["result"]
+    for name, rows in result["tables"].items():
+        names = list(rows[0]) if rows else []
+        columns = tuple(Column(column, "", _kind_of([line[column] for line in rows])) for column in names)
+        table = Table(
+            title=result.get("titles", {}).get(name, name),
+            columns=columns,
+            data={column: [line[column] for line in rows] for column in names},
+            shown=20,
+        )
+        yield "\n" + render_table(name, table)
+    for warning in result["warnings"]:
+        yield f"\nwarning: {warning}"
+
+
+def _kind_of(values: list[Any]) -> Any:
+    """How a stored column is printed."""
+    known = [value for value in values if value is not None]
+    if any(isinstance(value, str) for value in known):
+        return "text"
+    return "share" if any(isinstance(value, float) for value in known) else "count"
+
+
+def _minute(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M")
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}

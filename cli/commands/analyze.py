@@ -1,0 +1,207 @@
+"""`trackr analyze NAME`: run an analysis. Its options are made from its Parameters model."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from analyses.registry import all_analyses, find
+from cli.options import json_option, store_options
+from tracker.errors import AnalysisError, InputError, TrackrError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+    from analyses.registry import AnalysisEntry
+    from analyses.result import Result
+    from tracker.api import Tracker
+    from tracker.config import Location
+
+
+class _AnalysisGroup(click.Group):
+    """One subcommand per registered analysis, imported when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the registry."""
+        del ctx
+        return [entry.name for entry in all_analyses()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Make the command of one analysis."""
+        del ctx
+        return _command(find(cmd_name)) if cmd_name in self.list_commands(None) else None  # type: ignore[arg-type]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List analyses without importing them."""
+        del ctx
+        with formatter.section("Analyses"):
+            formatter.write_dl([(entry.name, entry.summary) for entry in all_analyses()])
+
+
+@click.group(cls=_AnalysisGroup)
+def analyze() -> None:
+    """Run an analysis."""
+
+
+def _command(entry: AnalysisEntry) -> click.Command:
+    model = entry.load().Parameters
+
+    @store_options
+    def run(location: Location, **options: Any) -> None:
+        outputs = {name: options.pop(name) for name in ("as_json", "csv", "plot", "html", "save", "no_sync")}
+        given = {name: value for name, value in options.items() if value not in {None, ()}}
+        if "cohort" in given:
+            given["cohort"] = _read(given["cohort"])
+        _analyse(entry, location, given, **outputs)
+
+    for decorator in reversed([*_parameter_options(model), *_output_options()]):
+        run = decorator(run)
+    return click.command(entry.name, help=f"{entry.summary}\n\nConditions and cohorts use the columns of answers (trackr schema answers).")(
+        run
+    )
+
+
+def _analyse(
+    entry: AnalysisEntry,
+    location: Location,
+    given: dict[str, Any],
+    *,
+    as_json: bool,
+    csv: Path | None,
+    plot: Path | None,
+    html: Path | None,
+    save: bool,
+    no_sync: bool,
+) -> None:
+    """Run, store, write the files that were asked for, print."""
+    from analyses.parameters import checked
+    from tracker.api import Tracker
+
+    module = entry.load()
+    parameters = checked(module.Parameters, given)
+    if plot is not None:
+        from analyses.plot import format_of
+
+        format_of(plot)
+    with Tracker(location) as tracker:
+        result = module.run(tracker.session(sync=not no_sync), parameters)
+        if save:
+            result = _stored(tracker, result)
+    _write(result, csv=csv, plot=plot, html=html)
+    for warning in result.warnings:
+        click.echo(f"trackr: {warning}", err=True)
+    if as_json:
+        click.echo(json.dumps(result.envelope(), allow_nan=False, ensure_ascii=False))
+    else:
+        from analyses.text import render
+
+        click.echo(render(result))
+
+
+def _stored(tracker: Tracker, result: Result) -> Result:
+    """Store the result; whoever may only read gets the answer and a warning."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from analyses.store import save
+
+    try:
+        identity = save(tracker.database(create_missing=False), result)
+    except TrackrError as err:
+        return result.warn(f"the result was not stored: {err}")
+    except SQLAlchemyError as err:
+        return result.warn(f"the result was not stored: {str(err).splitlines()[0]}")
+    click.echo(f"trackr: stored as analysis {identity} (trackr analyses show {identity})", err=True)
+    return result
+
+
+def _write(result: Result, *, csv: Path | None, plot: Path | None, html: Path | None) -> None:
+    if csv is not None:
+        from analyses.export import save_csv
+
+        _to_disk(csv, save_csv, result)
+    if plot is not None:
+        from analyses.plot import save_plot
+
+        _to_disk(plot, save_plot, result)
+    if html is not None:
+        from analyses.report import save_report
+
+        _to_disk(html, save_report, result)
+
+
+def _to_disk(path: Path, save: Callable[[Result, Path], object], result: Result) -> None:
+    try:
+        save(result, path)
+    except OSError as err:
+        message = f"cannot be written: {err.strerror}"
+        raise AnalysisError(message, where=str(path), hint="choose another path") from err
+    except ModuleNotFoundError as err:
+        message = f"charts need {err.name}, which is not installed"
+        raise AnalysisError(message, where=str(path), hint="pip install 'trackr[charts]'") from err
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        message = f"cannot be read: {err.strerror if isinstance(err, OSError) else 'not UTF-8'}"
+        raise InputError(message, where=str(path)) from err
+
+
+def _output_options() -> list[Callable[[Any], Any]]:
+    file = click.Path(dir_okay=False, path_type=Path)
+    return [
+        json_option,
+        click.option(
+            "--csv", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write one CSV file per table into DIR."
+        ),
+        click.option("--plot", type=file, metavar="FILE", help="Draw the charts into FILE (.svg, .png or .html)."),
+        click.option("--html", type=file, metavar="FILE", help="Write a self-contained report."),
+        click.option("--save/--no-save", default=True, show_default=True, help="Store the result in the database."),
+        click.option("--no-sync", is_flag=True, help="Use the lake as it is, even when the database is newer."),
+    ]
+
+
+def _parameter_options(model: type[BaseModel]) -> list[Callable[[Any], Any]]:
+    hints = typing.get_type_hints(model)
+    return [_option(name, field, hints[name]) for name, field in model.model_fields.items()]
+
+
+def _option(name: str, field: FieldInfo, hint: Any) -> Callable[[Any], Any]:
+    """A click option for a pydantic field; values that are not given stay with the model."""
+    flag = "--" + name.replace("_", "-")
+    text = (field.description or "").rstrip(".")
+    if name == "cohort":
+        return click.option(
+            flag, type=click.Path(exists=False, dir_okay=False, path_type=Path), metavar="FILE.sql", help=f"File with {text}."
+        )
+    kind, multiple = _kind(hint)
+    if kind is bool:
+        return click.option(
+            f"{flag}/--no-{name.replace('_', '-')}", default=None, help=f"{text}  [default: {'on' if field.default else 'off'}]"
+        )
+    default = ", ".join(field.default) if multiple else field.default
+    shown = f"{text}; repeatable" if multiple else text
+    return click.option(
+        flag, type=kind, multiple=multiple, default=None, help=shown if default is None else f"{shown}  [default: {default}]"
+    )
+
+
+def _kind(hint: Any) -> tuple[Any, bool]:
+    """Click's type of an annotation, and whether the option repeats."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Literal:
+        return click.Choice(arguments), False
+    if origin is tuple:
+        return _kind(arguments[0])[0], True
+    if origin in {types.UnionType, typing.Union}:
+        return _kind(next(argument for argument in arguments if argument is not type(None)))
+    return hint, False
