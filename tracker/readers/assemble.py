@@ -6,6 +6,7 @@ run and a key per question.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,20 @@ RECORD_COLUMNS: dict[str, Callable[[Any], Checked]] = {
 }
 RECORD_STATUS = ("scored", "unscored", "failed")
 KNOWN_COLUMNS = frozenset(
-    {"question_id", "score", "status", "scores", "settings", "tags", *runs.KEYS, *runs.FACTS, *RECORD_COLUMNS, *QUESTION_COLUMNS, *LABEL_COLUMNS, *SYNONYMS}
+    {
+        "question_id",
+        "score",
+        "status",
+        "scores",
+        "settings",
+        "tags",
+        *runs.KEYS,
+        *runs.FACTS,
+        *RECORD_COLUMNS,
+        *QUESTION_COLUMNS,
+        *LABEL_COLUMNS,
+        *SYNONYMS,
+    }
 )
 """Every column that has a meaning of its own."""
 
@@ -63,7 +77,9 @@ class Assembler:
     Whatever is not kept is named in the run's settings under `columns_not_kept`.
     """
 
-    def __init__(self, file: str, *, fixed: Mapping[str, Any] | None = None, extra_scores: bool = True, label_source: str = "native") -> None:
+    def __init__(
+        self, file: str, *, fixed: Mapping[str, Any] | None = None, extra_scores: bool = True, label_source: str = "native"
+    ) -> None:
         self.file, self.fixed, self.extra_scores, self.label_source = file, dict(fixed or {}), extra_scores, label_source
         self._runs: dict[tuple[Any, ...], runs.RunNotes] = {}
         self._book = QuestionBook()
@@ -91,11 +107,13 @@ class Assembler:
             members = order[start:stop].tolist()
             run = self._run(keys, members[0])
             scorers = self._learn(run, rows, members)
+            chosen = told.of(position, start, stop)
             yield Batch(
                 run=run.header(self.fixed),
                 records=table.slice(start, stop - start),
+                questions=told.questions(chosen),
+                labels=told.label_table(chosen, self.label_source),
                 record_scores=further_scores(rows, scorers, members),
-                **told.of(position, start, stop, self.label_source),
             )
 
     def finish(self, reason: str) -> Iterator[Batch]:
@@ -140,7 +158,7 @@ class Assembler:
                 run.learn_object(name, pick(column, members[-1:])[0])
             elif name in KNOWN_COLUMNS or name.startswith("scores."):
                 continue
-            elif self.extra_scores and is_score(name, told := pick(column, members)):
+            elif self.extra_scores and is_score(name, pick(column, members)):
                 scorers.append(name)
             else:
                 run.learn_constant(name, pick(column, members))
@@ -208,7 +226,7 @@ def _groups(keys: Mapping[str, pa.Array], good: Positions) -> tuple[Positions, l
     codes = rank[codes]
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(first) + 1)).tolist()
-    return good[order], list(zip(bounds[:-1], bounds[1:], strict=True))
+    return good[order], list(pairwise(bounds))
 
 
 def _setting(name: str, column: Any) -> Checked:

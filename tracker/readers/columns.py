@@ -194,7 +194,9 @@ def number_lists(column: list[Any] | pa.Array) -> Checked:
             value = orjson.loads(value.replace("NaN", "null").replace("-Infinity", "null").replace("Infinity", "null"))
         if isinstance(value, dict):
             value = list(value.values())
-        if not isinstance(value, list) or not all(one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in value):
+        if not isinstance(value, list) or not all(
+            one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in value
+        ):
             raise ValueError
         return values.json_text(value) if value else None
 
@@ -232,9 +234,9 @@ def moment(value: object) -> datetime | None:
         return None
     if isinstance(value, str):
         try:
-            value = float(value)
+            return moment(float(value))
         except ValueError:
-            value = datetime.fromisoformat(value)
+            return moment(datetime.fromisoformat(value))
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value, UTC)
     if isinstance(value, datetime):

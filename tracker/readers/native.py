@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -15,10 +14,11 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
-from tracker.readers.tabular import Kind, Truncated, chunks, csv_header, kind_of, parquet_schema
+from tracker.readers.tabular import Chunk, Kind, Truncated, chunks, csv_header, kind_of, parquet_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tracker.readers.base import Folder
     from tracker.study import Study
@@ -44,14 +44,14 @@ class NativeReader:
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
         """Batches per chunk and run."""
         path = source.files[0]
-        kind = kind_of(path, _head(path))
+        kind = kind_of(path, head_of(path))
         given = study.fields(path)
-        fixed = {name: given[name] for name in ("model", "benchmark") if name in given}
+        fixed: dict[str, Any] = {name: value for name, value in given.items() if name in {"model", "benchmark"}}
         if kind is None:
             message = "not a table any more"
             raise InputError(message, where=str(path), hint="the file changed while it was read: ingest it again")
         assembler = Assembler(str(path), fixed=fixed)
-        yield from read_table(path, kind, assembler, lambda columns: _require(path, columns, fixed))
+        yield from read_pieces(path, _checked(path, kind, fixed), assembler)
 
     def _source(self, folder: Folder, name: str, study: Study) -> Source | None:
         path = folder.path / name
@@ -64,33 +64,35 @@ class NativeReader:
         given = study.fields(path)
         has = [any(one in columns for one in group) for group in GROUPS]
         met = [has[0] or "model" in given, has[1] or "benchmark" in given, has[2], has[3]]
-        nearly = has[2] and has[0]
-        return Source(reader=self.name, uri=str(path.resolve()), files=(path,)) if all(met) or sum(met) > 2 and sum(has) > 1 or nearly else None
+        nearly = (has[0] and has[2]) or (sum(met) > 2 and sum(has) > 1)
+        return Source(reader=self.name, uri=str(path.resolve()), files=(path,)) if all(met) or nearly else None
 
 
-def read_table(path: Path, kind: Kind, assembler: Assembler, require: Any) -> Iterator[Batch | Refusal]:
-    """Every chunk of a table through an assembler; `require` looks at the columns of the first chunk."""
+def read_pieces(path: Path, pieces: Iterator[Chunk | Refusal | Truncated], assembler: Assembler) -> Iterator[Batch | Refusal]:
+    """Every piece of a table through an assembler; InputError when no row of it can be used."""
     cut_off: int | None = None
     refused: Refusal | None = None
-    first = True
-    for piece in chunks(path, kind):
+    for piece in pieces:
         if isinstance(piece, Truncated):
             cut_off = piece.line
-        elif isinstance(piece, Refusal):
-            refused = refused or piece
-            yield piece
-        else:
-            if first:
-                require(piece.columns)
-                first = False
-            for one in assembler.add(piece):
-                refused = refused or (one if isinstance(one, Refusal) else None)
-                yield one
+            continue
+        for one in [piece] if isinstance(piece, Refusal) else assembler.add(piece):
+            refused = refused or (one if isinstance(one, Refusal) else None)
+            yield one
     if not assembler.records:
-        reason = f"no usable row; the first refusal is line {refused.line}: {refused.reason}" if refused else "no rows"
+        reason = f"no usable row; line {refused.line}: {refused.reason}" if refused else "no rows"
         raise InputError(reason, where=str(path), hint="run its writer again, or leave the file out")
     if cut_off is not None:
         yield from assembler.finish(f"the file is cut off in line {cut_off}")
+
+
+def _checked(path: Path, kind: Kind, fixed: dict[str, Any]) -> Iterator[Chunk | Refusal | Truncated]:
+    first = True
+    for piece in chunks(path, kind):
+        if first and isinstance(piece, Chunk):
+            _require(path, piece.columns, fixed)
+            first = False
+        yield piece
 
 
 def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None:
@@ -98,7 +100,9 @@ def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None
     missing = [" or ".join(group) for group in GROUPS if not any(name in present for name in group)]
     if missing:
         message = f"nearly a native table: it lacks {', '.join(missing)}; its columns are {', '.join(columns)}"
-        raise InputError(message, where=str(path), hint="add the column, or describe the file in a [[table]] or [[path]] rule of study.toml")
+        raise InputError(
+            message, where=str(path), hint="add the column, or describe the file in a [[table]] or [[path]] rule of study.toml"
+        )
 
 
 def _columns(path: Path, head: bytes) -> set[str] | None:
@@ -135,7 +139,8 @@ def _parquet_columns(path: Path) -> set[str]:
         return {"model", "question_id"}  # claimed, so that reading says what is wrong with it
 
 
-def _head(path: Path) -> bytes:
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file."""
     from tracker.readers.base import HEAD_BYTES
 
     try:

@@ -58,20 +58,24 @@ class Told:
     labels: dict[str, list[str | None]] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
 
-    def of(self, position: np.ndarray[Any, np.dtype[np.int64]], start: int, stop: int, source: str) -> dict[str, pa.Table | None]:
-        """Those of one group of rows, as arguments of a Batch."""
+    def of(self, position: np.ndarray[Any, np.dtype[np.int64]], start: int, stop: int) -> list[int]:
+        """Which of them stand in rows `start` to `stop` of the sorted chunk."""
         places = position[self.rows]
-        mine = np.flatnonzero((places >= start) & (places < stop))
+        return np.flatnonzero((places >= start) & (places < stop)).tolist()
+
+    def questions(self, chosen: list[int]) -> pa.Table | None:
+        """The chosen questions."""
+        return self.table.take(pa.array(chosen, pa.int64())) if self.table is not None and chosen else None
+
+    def label_table(self, chosen: list[int], source: str) -> pa.Table | None:
+        """The labels of the chosen questions."""
         labels = [
             {"key": self.keys[index], "scheme": scheme, "value": value, "source": source}
             for scheme, told in self.labels.items()
-            for index in mine.tolist()
+            for index in chosen
             if (value := told[index])
         ]
-        return {
-            "questions": self.table.take(pa.array(mine)) if self.table is not None and len(mine) else None,
-            "labels": pa.Table.from_pylist(labels, schema=LABELS) if labels else None,
-        }
+        return pa.Table.from_pylist(labels, schema=LABELS) if labels else None
 
 
 class QuestionBook:

@@ -152,7 +152,12 @@ def _json(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
     good = [(position, row) for position, row in enumerate(document, 1) if isinstance(row, dict)]
     for position, row in enumerate(document, 1):
         if not isinstance(row, dict):
-            yield Refusal(file=str(path), line=position, reason=f"entry {position}: expected a JSON object, found {type(row).__name__}", text=shorten(json_text(row)))
+            yield Refusal(
+                file=str(path),
+                line=position,
+                reason=f"entry {position}: expected a JSON object, found {type(row).__name__}",
+                text=shorten(json_text(row)),
+            )
     for start in range(0, len(good), CHUNK_ROWS):
         part = good[start : start + CHUNK_ROWS]
         yield _from_rows([row for _, row in part], [position for position, _ in part], unit="entry")
@@ -266,7 +271,9 @@ class _CsvRecords:
             last = not used[-1].ended and len(cells) < len(self.names)
             self.cut_off = first.number if last else self.cut_off
             reason = f"expected {len(self.names)} columns, found {len(cells)}"
-            return self._refuse(used, reason + (" (the file is cut off: run its writer again)" if last else " (correct or delete the line)"))
+            return self._refuse(
+                used, reason + (" (the file is cut off: run its writer again)" if last else " (correct or delete the line)")
+            )
         return first.number, cells, first.raw if len(used) == 1 else b"\n".join(line.raw for line in used)
 
     def _refuse(self, used: list[_CsvLine], reason: str) -> Refusal:
@@ -303,4 +310,3 @@ def _from_cells(names: list[str], cells: list[list[str]], lines: list[int], raw:
         name: [cell or None for cell in one] for name, one in zip(names, zip(*cells, strict=True), strict=True) if name
     }
     return Chunk(columns=columns, lines=lines, raw=raw)
-
