@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from tracker.lake.freshness import freshen, open_session
     from tracker.lake.session import Session, connect, portable_sql
     from tracker.lake.staging import Staging
-    from tracker.lake.sync import SyncReport, rebuild, sync
-    from tracker.lake.verify import VerifyReport, verify
+    from tracker.lake.syncing import SyncReport, rebuild, sync
+    from tracker.lake.verifying import VerifyReport, verify
 
 _PLACES = {
     "Session": "session",
     "Staging": "staging",
-    "SyncReport": "sync",
-    "VerifyReport": "verify",
+    "SyncReport": "syncing",
+    "VerifyReport": "verifying",
     "connect": "session",
     "freshen": "freshness",
     "open_session": "freshness",
     "portable_sql": "session",
-    "rebuild": "sync",
-    "sync": "sync",
-    "verify": "verify",
+    "rebuild": "syncing",
+    "sync": "syncing",
+    "verify": "verifying",
 }
 
 __all__ = [
@@ -53,7 +53,7 @@ def __getattr__(name: str) -> Any:
     """Load what was asked for."""
     if name in _PLACES:
         value = getattr(importlib.import_module(f"tracker.lake.{_PLACES[name]}"), name)
-        globals()[name] = value  # the submodule of the same name must not shadow the function
+        globals()[name] = value
         return value
     message = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(message)

@@ -36,10 +36,11 @@ def sql(name: str) -> str:
 
 
 def table_docs() -> dict[str, TableDoc]:
-    """Every table that the lake copies, in the order of the schema."""
+    """Every table of the lake: those that it copies, in the order of the schema, and those that sync derives."""
     from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 
-    return {name: doc for name, doc in all_table_docs().items() if name in {*SEGMENT_TABLES, *SMALL_TABLES}}
+    copied = {name: doc for name, doc in all_table_docs().items() if name in {*SEGMENT_TABLES, *SMALL_TABLES}}
+    return copied | dict(derived_docs())
 
 
 def all_table_docs() -> dict[str, TableDoc]:
@@ -57,19 +58,29 @@ def all_table_docs() -> dict[str, TableDoc]:
 
 @cache
 def view_docs() -> Mapping[str, TableDoc]:
-    """The star views; a column documented nowhere else is documented here."""
-    return {
-        name: TableDoc(
-            comment=entry["comment"], columns=tuple(ColumnDoc(column, kind, text) for column, (kind, text) in entry["columns"].items())
-        )
-        for name, entry in _toml()["view"].items()
-    }
+    """The star views."""
+    return _described("view")
+
+
+@cache
+def derived_docs() -> Mapping[str, TableDoc]:
+    """Tables that sync computes from others, so that views need not."""
+    return _described("derived")
 
 
 @cache
 def macro_docs() -> Mapping[str, MacroDoc]:
     """The macros of a session."""
     return {name: MacroDoc(call=entry["call"], comment=entry["comment"]) for name, entry in _toml()["macro"].items()}
+
+
+def _described(section: str) -> Mapping[str, TableDoc]:
+    return {
+        name: TableDoc(
+            comment=entry["comment"], columns=tuple(ColumnDoc(column, *described) for column, described in entry["columns"].items())
+        )
+        for name, entry in _toml()[section].items()
+    }
 
 
 @cache

@@ -40,7 +40,7 @@ def freshen(location: Location, *, talk: Callable[[str], None] | None = None) ->
 
 def _sync(location: Location, lake: Lake, talk: Callable[[str], None] | None) -> None:
     from tracker.database import open_database
-    from tracker.lake.sync import sync
+    from tracker.lake.syncing import sync
 
     manifest = lake.manifest()
     if manifest is not None and not lake.writable:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracker.lake.folder import Lake
     from tracker.lake.manifest import Manifest, TableDoc
 
-PORTABLE = frozenset({"cells"})
+PORTABLE = frozenset({"cells", "run_totals"})
 """SQL files that run on any engine, over tables of the same names."""
 
 
@@ -121,7 +121,7 @@ def portable_sql(name: str) -> str:
     if name not in PORTABLE:
         message = f"{name} is not portable"
         raise ValueError(message)
-    return sql(name)
+    return f"WITH run_totals AS (\n{sql('run_totals')})\n{sql('cells')}" if name == "cells" else sql(name)
 
 
 def trajectories_sql(where: str | None = None) -> str:

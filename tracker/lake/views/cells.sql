@@ -1,30 +1,4 @@
--- A configuration on a benchmark, over every scored record of its current run. Plain SQL: it runs on SQLite as it stands.
-WITH credited AS (
-    SELECT
-        records.run_id,
-        CASE
-            WHEN records.correct IS NOT NULL THEN CAST(records.correct AS INTEGER)
-            WHEN records.score >= 0 AND records.score <= 1 THEN records.score
-        END AS credit,
-        records.visual_tokens,
-        records.prompt_tokens,
-        records.latency_s
-    FROM records
-),
-
-totals AS (
-    SELECT
-        run_id,
-        COUNT(*) AS n,
-        SUM(credit) AS credits,
-        AVG(visual_tokens) AS visual_tokens,
-        AVG(prompt_tokens) AS prompt_tokens,
-        AVG(latency_s) AS latency_s
-    FROM credited
-    WHERE credit IS NOT NULL
-    GROUP BY run_id
-)
-
+-- A configuration on a benchmark, over every scored record of its current run. Plain SQL, as run_totals.sql is.
 SELECT
     families.name AS family,
     series.name AS series,
@@ -33,19 +7,19 @@ SELECT
     benchmarks.suite,
     benchmarks.name AS benchmark,
     runs.configuration_id,
-    totals.run_id,
+    run_totals.run_id,
     configurations.input_mode,
     configurations.input_size,
     configurations.variant,
-    totals.n,
-    totals.n - totals.credits AS errors,
-    1.0 - totals.credits / totals.n AS error,
-    totals.visual_tokens,
-    totals.prompt_tokens,
-    2.0 * backbones.parameters * totals.prompt_tokens AS flops,
-    totals.latency_s
-FROM totals
-INNER JOIN runs ON totals.run_id = runs.id
+    run_totals.n,
+    run_totals.n - run_totals.credits AS errors,
+    1.0 - run_totals.credits / run_totals.n AS error,
+    run_totals.visual_tokens,
+    run_totals.prompt_tokens,
+    2.0 * backbones.parameters * run_totals.prompt_tokens AS flops,
+    run_totals.latency_s
+FROM run_totals
+INNER JOIN runs ON run_totals.run_id = runs.id
 INNER JOIN configurations ON runs.configuration_id = configurations.id
 INNER JOIN models ON configurations.model_id = models.id
 INNER JOIN series ON models.series_id = series.id

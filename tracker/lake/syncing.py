@@ -14,16 +14,19 @@ from tracker.lake.copying import RunState, SegmentChange, SegmentCopy, make_dura
 from tracker.lake.docs import table_docs
 from tracker.lake.manifest import Manifest
 from tracker.lake.session import manifest_files
+from tracker.lake.totals import RUN_TOTALS, renew
 from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 from tracker.version import version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     import sqlalchemy as sa
 
     from tracker.database import Database
     from tracker.lake.folder import Lake
+    from tracker.lake.manifest import Segment
     from tracker.lake.staging import StagedSegment, Staging
 
     Talk = Callable[[str], None]
@@ -180,6 +183,8 @@ class _Round:
         dirty = trajectories.dirty_slices(connection)
         changes = {name: self._copy_segments(connection, name, runs) for name in SEGMENT_TABLES}
         tables = {name: write_table(self.lake, name, bulk.read_table(connection, name)) for name in SMALL_TABLES}
+        segments = {name: change.segments for name, change in changes.items()}
+        tables[RUN_TOTALS] = write_table(self.lake, RUN_TOTALS, self._totals(runs, segments["records"]))
         manifest = Manifest(
             uuid=store.uuid,
             data_version=store.data_version,
@@ -187,7 +192,7 @@ class _Round:
             trackr=version(),
             synced_at=datetime.now(UTC).isoformat(timespec="seconds"),
             runs={run_id: state.version for run_id, state in runs.items()},
-            segments={name: change.segments for name, change in changes.items()},
+            segments=segments,
             tables=tables,
             docs=table_docs(),
             dirty=len(dirty.ids),
@@ -199,6 +204,13 @@ class _Round:
             lake=self.lake, table=name, connection=connection, runs=runs, previous=self.base, staged=self.staged.get(name, ())
         )
         return copy.run()
+
+    def _totals(self, runs: Mapping[int, RunState], records: Sequence[Segment]) -> pa.Table:
+        held = self.base.runs if self.base else {}
+        unchanged = [run_id for run_id, state in runs.items() if held.get(run_id) == state.version]
+        changed = [run_id for run_id, state in runs.items() if held.get(run_id) != state.version]
+        previous = self.lake.path(self.base.tables[RUN_TOTALS].file) if self.base else None
+        return renew(previous, unchanged, changed, table_docs(), [str(self.lake.path(segment.file)) for segment in records])
 
     def _publish(self, snapshot: _Snapshot, manifest: Manifest, *, slices: int = 0, settled: bool) -> _Outcome:
         known = set(self.old.files()) if self.old else set()
