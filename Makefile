@@ -14,7 +14,7 @@ DEMO_DB := demo/trackr.db
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-demo: $(VENV)/installed demo/runs/study.toml ## install, make example runs, ingest them, print the ceiling analysis
+demo: $(VENV)/installed demo/made ## install, make example runs, ingest them, print the ceiling analysis
 	$(BIN)/trackr ingest demo/runs --db $(DEMO_DB)
 	$(BIN)/trackr analyze ceiling --cutoff 0.2 --db $(DEMO_DB)
 
@@ -73,5 +73,6 @@ $(VENV)/installed-dev: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@ $(VENV)/installed
 
-demo/runs/study.toml: | $(VENV)/installed
-	$(BIN)/trackr simulate --preset demo --out demo/runs
+demo/made: | $(VENV)/installed
+	$(BIN)/trackr simulate --preset demo --out demo/runs --force
+	touch $@

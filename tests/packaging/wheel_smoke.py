@@ -94,7 +94,7 @@ def _run(command: list[Any], *, cwd: Path) -> str:
     return done.stdout
 
 
-def _expect(truth: bool, otherwise: str) -> None:  # noqa: FBT001 - reads like assert, which -O would drop
+def _expect(truth: bool, otherwise: str) -> None:
     if not truth:
         sys.exit(f"wheel smoke test: {otherwise}")
 
