@@ -23,8 +23,10 @@ def statement(name: str) -> str:
 
 
 def cohort_sql(name: str, parameters: AnalysisParameters) -> str:
-    """The cohort's SQL: the shipped file or the user's, inside the user's condition."""
-    base = (parameters.cohort or statement(name)).strip().rstrip(";")
+    """The cohort's SQL: the shipped file, over the rows that the user's SQL gives in place of `answers`, inside the user's condition."""
+    base = statement(name)
+    if parameters.cohort is not None:
+        base = base.replace("from answers", f"from (\n{parameters.cohort.strip().rstrip(';')}\n) as answers", 1)
     if parameters.where is None:
         return base
     return f"select *\nfrom (\n{base}\n) as cohort\nwhere (\n{parameters.where}\n)"
