@@ -200,13 +200,8 @@ def _records(rows: Rows) -> dict[str, pa.Array]:
 
 def _require_outcome(rows: Rows, record: Mapping[str, pa.Array]) -> None:
     """A row must at least mention correct, score or status."""
-    if rows.chunk.rows is None:
-        return
-    blank = np.ones(len(rows), bool)
-    for name in ("correct", "score", "special", "status"):
-        blank &= record[name].is_null().to_numpy(zero_copy_only=False)
-    for row in np.flatnonzero(blank).tolist():
-        if all(rows.chunk.absent(name, row) for name in ("correct", "score", "status")):
+    for row in rows.chunk.silent:
+        if all(record[name][row].as_py() is None for name in ("correct", "score", "special", "status")):
             rows.refused.setdefault(row, "expected correct or score, found neither (write null where there is none, or a status)")
 
 

@@ -188,6 +188,10 @@ def words(column: list[Any] | pa.Array, known: Sequence[str]) -> Checked:
 
 def number_lists(column: list[Any] | pa.Array) -> Checked:
     """Lists of numbers as JSON text, NaN as null in them; a list, an object (its values) or JSON text."""
+    array = _infer(column)
+    if array is not None and pa.types.is_list(array.type) and (pa.types.is_floating(array.type.value_type) or pa.types.is_integer(array.type.value_type)):
+        told = [orjson.dumps(value).decode() if value else None for value in to_list(column)]
+        return Checked(array=pa.array(told, pa.string()))
 
     def convert(value: object) -> str | None:
         if isinstance(value, str):

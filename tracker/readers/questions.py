@@ -83,6 +83,7 @@ class QuestionBook:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], _Options] = {}
+        self._fewest = 27
 
     def read(self, rows: Rows) -> Told:
         """What this chunk tells of questions that were not told before; bad ones refuse their row."""
@@ -103,6 +104,7 @@ class QuestionBook:
         for row, count, options in zip(fresh, table["n_options"].to_pylist(), table["options"].to_pylist(), strict=True):
             letters = frozenset(one for one in orjson.loads(options) if len(one) == 1) if options else frozenset()
             self._known[rows.identities[row]] = _Options(count, letters)
+            self._fewest = min(self._fewest, count or 27)
         told = {name: check.texts(pick(rows.columns[name], fresh)).array.to_pylist() for name in labels}
         return Told(rows=np.array(fresh, np.int64), table=table if named and fresh else None, labels=told, keys=keys)
 
@@ -113,7 +115,8 @@ class QuestionBook:
         """
         for name in ("logit_prediction", "prediction"):
             letters = pc.index_in(record[name], value_set=_LETTERS)
-            candidates = np.flatnonzero(rows.good() & letters.is_valid().to_numpy(zero_copy_only=False)).tolist()
+            late = pc.fill_null(pc.greater_equal(letters, self._fewest), fill_value=False)
+            candidates = np.flatnonzero(rows.good() & late.to_numpy(zero_copy_only=False)).tolist()
             outside = np.zeros(len(rows), bool)
             for row, code in zip(candidates, letters.take(pa.array(candidates, pa.int64())).to_pylist(), strict=True):
                 options = self._known.get(rows.identities[row], _UNKNOWN)

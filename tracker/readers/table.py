@@ -16,7 +16,7 @@ from tracker.errors import InputError
 from tracker.readers import runs
 from tracker.readers.assemble import Assembler
 from tracker.readers.tabular import Chunk, Truncated, chunks, kind_of
-from tracker.readers.values import best, column, column_names, is_missing, json_text, number, option_list, p_gold, softmax, text, whole
+from tracker.readers.values import best, column_names, columns_of, is_missing, json_text, number, option_list, p_gold, softmax, text, whole
 from tracker.study import coerce, dotted
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class _Table:
             origin.extend([position] * len(native))
         if mapped:
             yield Chunk(
-                columns={name: column(mapped, name) for name in column_names(mapped)},
+                columns={**columns_of(mapped)},
                 lines=[piece.lines[position] for position in origin],
                 raw=[piece.raw[position] for position in origin] if piece.raw is not None else None,
                 unit=piece.unit,

@@ -6,23 +6,29 @@ A damaged line is a refusal and takes no neighbour with it.
 from __future__ import annotations
 
 import csv
+import gc
 from collections import deque
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
 from tracker.readers.lines import foreign, json_document, json_lines, not_utf8, raw_lines, shorten
-from tracker.readers.values import column, column_names, json_text
+from tracker.readers.values import columns_of, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
 
+    from tracker.readers.lines import Line
+
 CHUNK_ROWS = 20_000
 CHUNK_BYTES = 32 << 20
+GATHERED_ROWS = 500
+OUTCOME = frozenset({"correct", "score", "status"})
 RECORD_LINES = 10_000
 RECORD_CHARACTERS = 64 << 20
 PARQUET_MAGIC = b"PAR1"
@@ -31,22 +37,16 @@ Kind = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 
 @dataclass(slots=True, kw_only=True)
 class Chunk:
-    """Some rows of a file as columns. `absent` tells a row without the column from a row with null in it."""
+    """Some rows of a file as columns. `silent` are rows that do not even mention an outcome (null mentions it)."""
 
     columns: dict[str, list[Any] | pa.Array]
     lines: list[int]
-    rows: list[dict[str, Any]] | None = None
+    silent: list[int] = field(default_factory=list)
     raw: list[bytes] | None = None
     unit: str = "line"
 
-    def absent(self, name: str, row: int) -> bool:
-        """Whether a row does not even mention a column."""
-        return name not in self.columns if self.rows is None else name not in self.rows[row]
-
     def dicts(self) -> list[dict[str, Any]]:
         """The rows as dictionaries."""
-        if self.rows is not None:
-            return self.rows
         names = list(self.columns)
         cells = [one if isinstance(one, list) else one.to_pylist() for one in self.columns.values()]
         return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]
@@ -113,32 +113,90 @@ def parquet_schema(path: Path) -> pa.Schema:
         raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
 
 
+class _Gathered:
+    """A chunk that grows row by row. Rows become columns early: many small dictionaries alive at once are slow."""
+
+    def __init__(self, unit: str = "line") -> None:
+        self.chunk = Chunk(columns={}, lines=[], raw=[] if unit == "line" else None, unit=unit)
+        self.bad: list[Line] = []
+        self._rows: list[dict[str, Any]] = []
+        self._size = 0
+
+    def add(self, row: dict[str, Any], line: int, raw: bytes = b"") -> None:
+        """One more row."""
+        self._rows.append(row)
+        self.chunk.lines.append(line)
+        if self.chunk.raw is not None:
+            self.chunk.raw.append(raw)
+        self._size += len(raw)
+        if len(self._rows) >= GATHERED_ROWS:
+            self._turn()
+
+    def add_bad(self, line: Line) -> None:
+        """A line that is no row."""
+        self.bad.append(line)
+        self._size += len(line.raw)
+
+    @property
+    def full(self) -> bool:
+        """Whether the chunk is as large as a chunk may be."""
+        return len(self.chunk.lines) + len(self.bad) >= CHUNK_ROWS or self._size >= CHUNK_BYTES
+
+    def done(self) -> Chunk:
+        """The chunk."""
+        self._turn()
+        return self.chunk
+
+    def _turn(self) -> None:
+        columns: dict[str, Any] = self.chunk.columns
+        before, count = len(self.chunk.lines) - len(self._rows), len(self._rows)
+        part = columns_of(self._rows)
+        self.chunk.silent += [before + at for at, row in enumerate(self._rows) if row.get("correct") is None and OUTCOME.isdisjoint(row)]
+        columns |= {name: [None] * before for name in part if name not in columns}
+        for name, cells in columns.items():
+            cells.extend(part.get(name) or [None] * count)
+        self._rows = []
+
+
 def _jsonl(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
-    rows: list[dict[str, Any]] = []
-    lines: list[int] = []
-    raw: list[bytes] = []
-    size = 0
-    for line in json_lines(path):
+    lines = json_lines(path)
+    while True:
+        with _without_gc():
+            gathered = _gather(lines)
+        for line in gathered.bad:
+            reason = line.error or f"expected a JSON object, found {type(line.value).__name__} (write one object per line)"
+            yield Refusal(file=str(path), line=line.number, reason=reason, text=line.text)
+            if line.truncated:
+                yield Truncated(line.number)
+        if gathered.chunk.lines:
+            yield gathered.done()
+        elif not gathered.bad:
+            return
+
+
+def _gather(lines: Iterator[Line]) -> _Gathered:
+    """The next rows of a file, and the bad lines met on the way."""
+    gathered = _Gathered()
+    for line in lines:
         if line.error is None and isinstance(line.value, dict):
-            rows.append(line.value)
-            lines.append(line.number)
-            raw.append(line.raw)
-            size += len(line.raw)
-            if len(rows) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-                yield _from_rows(rows, lines, raw)
-                rows, lines, raw, size = [], [], [], 0
-            continue
-        reason = line.error or f"expected a JSON object, found {type(line.value).__name__} (write one object per line)"
-        yield Refusal(file=str(path), line=line.number, reason=reason, text=line.text)
-        if line.truncated:
-            yield Truncated(line.number)
-    if rows:
-        yield _from_rows(rows, lines, raw)
+            gathered.add(line.value, line.number, line.raw)
+        else:
+            gathered.add_bad(line)
+        if gathered.full:
+            break
+    return gathered
 
 
-def _from_rows(rows: list[dict[str, Any]], lines: list[int], raw: list[bytes] | None = None, unit: str = "line") -> Chunk:
-    columns: dict[str, list[Any] | pa.Array] = {name: column(rows, name) for name in column_names(rows)}
-    return Chunk(columns=columns, lines=lines, rows=rows, raw=raw, unit=unit)
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Many thousand dictionaries are made and none is garbage; the collector would walk them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _json(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
@@ -149,18 +207,18 @@ def _json(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
     if not isinstance(document, list):
         message = f"expected a JSON list of objects, found {type(document).__name__}"
         raise InputError(message, where=str(path))
-    good = [(position, row) for position, row in enumerate(document, 1) if isinstance(row, dict)]
+    gathered = _Gathered("entry")
     for position, row in enumerate(document, 1):
         if not isinstance(row, dict):
-            yield Refusal(
-                file=str(path),
-                line=position,
-                reason=f"entry {position}: expected a JSON object, found {type(row).__name__}",
-                text=shorten(json_text(row)),
-            )
-    for start in range(0, len(good), CHUNK_ROWS):
-        part = good[start : start + CHUNK_ROWS]
-        yield _from_rows([row for _, row in part], [position for position, _ in part], unit="entry")
+            reason = f"entry {position}: expected a JSON object, found {type(row).__name__}"
+            yield Refusal(file=str(path), line=position, reason=reason, text=shorten(json_text(row)))
+            continue
+        gathered.add(row, position)
+        if gathered.full:
+            yield gathered.done()
+            gathered = _Gathered("entry")
+    if gathered.chunk.lines:
+        yield gathered.done()
 
 
 def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:

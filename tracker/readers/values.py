@@ -173,6 +173,14 @@ def content_hash(text: str | None, options: Iterable[str] | None = None, image: 
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
 
+def columns_of(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Rows as columns, in order of first occurrence; null where a row lacks one."""
+    names = tuple(rows[0]) if rows else ()
+    if all(tuple(row) == names for row in rows):
+        return dict(zip(names, map(list, zip(*[row.values() for row in rows], strict=True)), strict=True))
+    return {name: column(rows, name) for name in column_names(rows)}
+
+
 def column(rows: Sequence[dict[str, Any]], name: str) -> list[Any]:
     """One column of rows; null where a row lacks it."""
     return [row.get(name) for row in rows]
