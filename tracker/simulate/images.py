@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tracker.simulate.seeds import spread_out
+from tracker.simulate.seeds import quota, strewn
 
 if TYPE_CHECKING:
     from tracker.simulate.spec import Images
@@ -20,8 +20,8 @@ class NativeSizes(NamedTuple):
 
 
 def native_sizes(images: Images, count: int, random: np.random.Generator) -> NativeSizes:
-    """Shapes by quota; upright images as many as the ratio of mean width to mean height asks for."""
-    shapes = spread_out([shape.share for shape in images.shapes], count, random)
+    """Shapes by quota, so that few images already have the benchmark's mean token counts; upright images as many as the ratio of mean width to mean height asks for."""
+    shapes = strewn(quota([shape.share for shape in images.shapes], count, remainder="most common"), random)
     aspects = np.array([shape.aspect for shape in images.shapes])[shapes]
     jitter = np.array([shape.jitter for shape in images.shapes])[shapes]
     aspects = np.maximum(1.0, aspects * np.exp(np.clip(random.standard_normal(count), -2.5, 2.5) * jitter))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracker.simulate.benchmarks import Category, Template, template
 from tracker.simulate.images import native_sizes
-from tracker.simulate.seeds import generator, spread_out
+from tracker.simulate.seeds import generator, quota, strewn
 from tracker.simulate.wording import wording
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def question_set(plan: StudyPlan, benchmark: BenchmarkPlan) -> QuestionSet:
     own = generator(plan.seed, "release", benchmark.name)
     sizes = native_sizes(benchmark.images or made.images, n_images, own)
     order = own.permutation(benchmark.questions) if made.pairs else np.arange(benchmark.questions)
-    categories = spread_out([category.share for category in made.category], n_images, shared)
+    categories = strewn(quota([category.share for category in made.category], n_images), shared)
     questions: list[Question] = []
     for image in range(n_images):
         questions.extend(_cycles(made, image, made.category[categories[image]], order, benchmark, shared))

@@ -73,20 +73,14 @@ _NO_CONFIDENCES = '"logit_prediction": null, "p_gold": null, "option_scores": nu
 
 
 def _confidences(answers: Answers, part: slice) -> list[str]:
-    """Option scores are log-likelihoods over the option letters; p_gold is the confidence of the gold option."""
+    """Option scores are log-likelihoods of the options in order; p_gold is the confidence of the gold option."""
     logs = np.log(np.maximum(answers.confidence[part], 1e-12)).round(3).tolist()
     width = (answers.confidence[part] > 0).sum(axis=1).tolist()
     parts = zip(answers.logit_prediction[part].tolist(), answers.p_gold[part].round(5).tolist(), logs, width, strict=True)
     return [
-        _NO_CONFIDENCES
-        if logit < 0
-        else f'"logit_prediction": "{LETTERS[logit]}", "p_gold": {p_gold}, "option_scores": {{{_scores(scores, count)}}}'
+        _NO_CONFIDENCES if logit < 0 else f'"logit_prediction": "{LETTERS[logit]}", "p_gold": {p_gold}, "option_scores": {scores[:count]}'
         for logit, p_gold, scores, count in parts
     ]
-
-
-def _scores(scores: list[float], count: int) -> str:
-    return ", ".join(f'"{letter}": {score}' for letter, score in zip(LETTERS[:count], scores, strict=False))
 
 
 def identity(question: Question) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Literal
 
 import numpy as np
 
@@ -14,15 +15,18 @@ def generator(seed: int, *names: object) -> np.random.Generator:
     return np.random.default_rng([seed, *words.tolist()])
 
 
-def quota(shares: list[float], count: int) -> list[int]:
-    """Whole numbers that add up to `count`, as near to the shares as can be (largest remainders)."""
+def quota(shares: list[float], count: int, *, remainder: Literal["nearest", "most common"] = "nearest") -> list[int]:
+    """Whole numbers that add up to `count`: shares rounded down, what is left to the largest remainders or to the largest share."""
     exact = np.asarray(shares, dtype=float) / sum(shares) * count
-    whole = np.floor(exact).astype(int)
-    order = np.argsort(-(exact - whole), kind="stable")
-    whole[order[: count - int(whole.sum())]] += 1
+    whole = np.floor(exact + 1e-9).astype(int)
+    left = count - int(whole.sum())
+    if remainder == "nearest":
+        whole[np.argsort(-(exact - whole), kind="stable")[:left]] += 1
+    else:
+        whole[int(np.argmax(exact))] += left
     return [int(value) for value in whole]
 
 
-def spread_out(shares: list[float], count: int, random: np.random.Generator) -> np.ndarray:
-    """Positions 0.. of `shares`, each by its quota, in random order."""
-    return random.permutation(np.repeat(np.arange(len(shares)), quota(shares, count)))
+def strewn(counts: list[int], random: np.random.Generator) -> np.ndarray:
+    """Position i counts[i] times, in random order."""
+    return random.permutation(np.repeat(np.arange(len(counts)), counts))

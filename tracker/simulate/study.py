@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Form = Literal["lmms_eval", "native", "both"]
 LABEL_SOURCE = "simulated"
+PARTIAL = ".partial"
+"""Where a study is written until it is complete; left behind only by a kill."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ def simulate(
 ) -> Report:
     """Write the study into an empty folder (`force` replaces what an earlier simulation wrote there).
 
-    Everything is checked before the first byte, and written to a folder beside it that takes its name at the end.
+    Everything is checked before the first byte, and written to a folder inside it whose parts get their place at the end.
     """
     if catalog is None:
         from tracker.catalog import load
@@ -93,9 +95,9 @@ def simulate(
     _refuse_filled(folder, force=force)
     made = study(plan, catalog)
     check(made)
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    existed, partial = folder.exists(), folder / PARTIAL
     try:
+        shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
         report = _write(made, partial, folder, form, progress)
         _put_in_place(partial, folder)
@@ -104,6 +106,8 @@ def simulate(
         raise UsageError(message, where=str(err.filename or folder)) from err
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if not existed and folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
     return report
 
 
@@ -175,12 +179,12 @@ def study_toml(made: Study) -> str:
     return f"""# How trackr reads these folders: the input size is part of the path.
 labels = ["labels.csv"]
 
-[[path]]
-pattern = 'px(?P<input_size>\\d+)/'
-input_mode = "fixed"
-
 [questions]
 {questions}
+
+[[path]]
+pattern = '(?:^|/)px0*(?P<input_size>\\d+)/'
+input_mode = "fixed"
 """
 
 
@@ -228,7 +232,7 @@ def _refuse_filled(folder: Path, *, force: bool) -> None:
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         message = "is no folder"
         raise UsageError(message, where=str(folder))
-    present = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    present = {path.name for path in folder.iterdir()} - {PARTIAL} if folder.exists() else set()
     if present and not force:
         message = "is not empty"
         raise UsageError(message, where=str(folder), hint="--force replaces an earlier simulation")
