@@ -65,9 +65,8 @@ def test_the_minimum_makes_counts_fall_between_224_and_336_px() -> None:
     [((12, 834), (28, 840), (28, 476)), ((1301, 14), (1288, 28), (560, 28)), ((2743, 23), (2744, 28), (2744, 28))],
 )
 def test_extreme_shapes_by_both_first_roundings(size: tuple[int, int], careful: tuple[int, int], library: tuple[int, int]) -> None:
-    limits = {"factor": 28, "min_pixels": 3_136, "max_pixels": 12_845_056}
-    assert native_size(*size, **limits) == careful
-    assert native_size(*size, **limits, at_least_one=False) == library
+    assert native_size(*size, factor=28, min_pixels=3_136, max_pixels=12_845_056) == careful
+    assert native_size(*size, factor=28, min_pixels=3_136, max_pixels=12_845_056, at_least_one=False) == library
 
 
 def test_a_shrunk_side_is_at_least_one_factor() -> None:

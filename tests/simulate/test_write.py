@@ -151,10 +151,10 @@ def test_truth_counts_what_the_rows_hold(harness: Read, truth: dict[str, Any]) -
     assert len(truth["cells"]) == len(harness.records)
     for cell in truth["cells"]:
         records = harness.records[cell["model"], cell["benchmark"], cell["input_size"]]
-        credits = [value for record in records if (value := credit(record)) is not None]
+        earned = [value for record in records if (value := credit(record)) is not None]
         counted = [record["visual_tokens"] for record in records if credit(record) is not None]
         assert cell["generations"] == len(records)
-        assert (cell["n"], cell["errors"]) == (len(credits), len(credits) - sum(credits))
+        assert (cell["n"], cell["errors"]) == (len(earned), len(earned) - sum(earned))
         assert cell["visual_tokens"] == pytest.approx(sum(counted) / len(counted), rel=1e-12)
         assert cell["mean_wrong_probability"] == pytest.approx(cell["planted_error"], abs=1e-12)
     everything = [record for records in harness.records.values() for record in records]
@@ -289,6 +289,21 @@ def test_a_filled_folder_is_refused_and_force_replaces_a_simulation_only(tmp_pat
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="is no folder"):
         simulate(small(), tmp_path / "file")
+
+
+def test_a_place_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be written"):
+        simulate(small(), tmp_path / "file" / "out")
+
+
+def test_an_interrupted_simulation_leaves_nothing_behind(tmp_path: Path) -> None:
+    def stop(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(small(), tmp_path / "out", progress=stop)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_killed_simulation_left_is_cleared(tmp_path: Path) -> None:
