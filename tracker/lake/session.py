@@ -14,7 +14,7 @@ from tracker.errors import LakeError, QueryError
 from tracker.lake.docs import STAR_VIEWS, TRAJECTORY_ROWS, macro_docs, sql, view_docs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from tracker.lake.folder import Lake
@@ -52,28 +52,53 @@ class Session:
         """Let DuckDB go."""
         self.connection.close()
 
-    def sql(self, text: str, params: Mapping[str, Any] | None = None) -> Any:
+    def sql(self, text: str, params: Mapping[str, Any] | Sequence[Any] | None = None) -> Any:
         """A DuckDB relation (`.df()`, `.fetchall()`, ...) for one SELECT; None for a statement without a result."""
         self.ensure_files()
         try:
-            return self.connection.sql(text, params=dict(params) if params else None)
+            return self.connection.sql(text, params=params or None)
         except duckdb.Error as err:
             raise query_error(err) from err
 
     def execute(self, text: str, params: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
-        """Run every statement of a text and give the cursor of the last one; rows stream from it, memory stays bounded."""
-        self.ensure_files()
-        given = dict(params or {})
+        """Run every statement of a text and give the cursor of the last one; `rows` reads from it."""
         try:
-            statements = self.connection.extract_statements(text)
-            _require(statements, given)
-            cursor = self.connection
-            for statement in statements:
-                named = {name: given[name] for name in statement.named_parameters if name in given}
-                cursor = self.connection.execute(statement, named) if named else self.connection.execute(statement)
-            return cursor
+            *earlier, last = self._statements(text, params)
+            for statement, named in earlier:
+                self.connection.execute(statement, named or None)
+            return self.connection.execute(last[0], last[1] or None)
         except duckdb.Error as err:
             raise query_error(err) from err
+
+    def rows(self, cursor: duckdb.DuckDBPyConnection, size: int = 2000) -> Iterator[tuple[Any, ...]]:
+        """Rows of an executed statement as they come; memory stays bounded."""
+        try:
+            while block := cursor.fetchmany(size):
+                yield from block
+        except duckdb.Error as err:
+            raise query_error(err) from err
+
+    def batches(self, text: str, params: Mapping[str, Any] | None = None, size: int = 16_384) -> Any:
+        """Like `execute`, but the last result as a pyarrow.RecordBatchReader."""
+        try:
+            *earlier, last = self._statements(text, params)
+            for statement, named in earlier:
+                self.connection.execute(statement, named or None)
+            relation: Any = self.connection.sql(last[0].query, params=last[1] or None)
+            if relation is None:
+                message = "the last statement gives no rows"
+                raise QueryError(message, hint="end with a SELECT")
+            return relation.to_arrow_reader(size)
+        except duckdb.Error as err:
+            raise query_error(err) from err
+
+    def _statements(self, text: str, params: Mapping[str, Any] | None) -> list[tuple[duckdb.Statement, dict[str, Any]]]:
+        """The statements of a text, each with the values that it asks for."""
+        self.ensure_files()
+        given = dict(params or {})
+        statements = self.connection.extract_statements(text)
+        _require(statements, given)
+        return [(statement, {name: given[name] for name in statement.named_parameters}) for statement in statements]
 
     def trajectories_sql(self, where: str | None = None) -> str:
         """SQL that recomputes the columns of `trajectories` from the answers that satisfy a condition."""
