@@ -100,8 +100,9 @@ def _fraction(column: str) -> CheckConstraint:
 
 
 def _one_of(column: str, *values: str) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=f"{column}_known")
+    # Not IN (...): SQLite builds an index of such a list for every row it checks, which doubled the time of an insert.
+    listed = " OR ".join(f"{column} = '{value}'" for value in values)
+    return CheckConstraint(listed, name=f"{column}_known")
 
 
 # ---- the store itself ------------------------------------------------------------------------

@@ -70,9 +70,9 @@ CREATE TABLE trackr.backbones (
     architecture json,
     source text,
     origin text NOT NULL,
-    CONSTRAINT ck_backbones_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text]))),
+    CONSTRAINT ck_backbones_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text))),
     CONSTRAINT ck_backbones_parameters_positive CHECK ((parameters > 0)),
-    CONSTRAINT ck_backbones_stage_known CHECK ((stage = ANY (ARRAY['base'::text, 'instruct'::text])))
+    CONSTRAINT ck_backbones_stage_known CHECK (((stage = 'base'::text) OR (stage = 'instruct'::text)))
 );
 
 COMMENT ON TABLE trackr.backbones IS 'a language model';
@@ -109,7 +109,7 @@ CREATE TABLE trackr.benchmark_aliases (
     alias text NOT NULL,
     benchmark_id bigint NOT NULL,
     origin text NOT NULL,
-    CONSTRAINT ck_benchmark_aliases_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text])))
+    CONSTRAINT ck_benchmark_aliases_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text)))
 );
 
 COMMENT ON TABLE trackr.benchmark_aliases IS 'every spelling of a benchmark''s name, mapped to one benchmark';
@@ -141,7 +141,7 @@ CREATE TABLE trackr.benchmarks (
     n_questions bigint,
     tasks json,
     origin text NOT NULL,
-    CONSTRAINT ck_benchmarks_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text])))
+    CONSTRAINT ck_benchmarks_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text)))
 );
 
 COMMENT ON TABLE trackr.benchmarks IS 'a question set';
@@ -189,7 +189,7 @@ CREATE TABLE trackr.configurations (
     max_new_tokens bigint,
     prompt text,
     variant text,
-    CONSTRAINT ck_configurations_input_mode_known CHECK ((input_mode = ANY (ARRAY['fixed'::text, 'native'::text])))
+    CONSTRAINT ck_configurations_input_mode_known CHECK (((input_mode = 'fixed'::text) OR (input_mode = 'native'::text)))
 );
 
 COMMENT ON TABLE trackr.configurations IS 'a model under fixed settings; null is a value of its own';
@@ -328,7 +328,7 @@ CREATE TABLE trackr.frontends (
     name text NOT NULL,
     kind text NOT NULL,
     parameters json NOT NULL,
-    CONSTRAINT ck_frontends_kind_known CHECK ((kind = ANY (ARRAY['tiling'::text, 'anyres'::text, 'native'::text, 'fixed'::text, 'none'::text])))
+    CONSTRAINT ck_frontends_kind_known CHECK (((kind = 'tiling'::text) OR (kind = 'anyres'::text) OR (kind = 'native'::text) OR (kind = 'fixed'::text) OR (kind = 'none'::text)))
 );
 
 COMMENT ON TABLE trackr.frontends IS 'how images become visual tokens';
@@ -438,7 +438,7 @@ CREATE TABLE trackr.metric_points (
     value double precision,
     special text,
     logged_at timestamp with time zone,
-    CONSTRAINT ck_metric_points_special_known CHECK ((special = ANY (ARRAY['nan'::text, 'inf'::text, '-inf'::text])))
+    CONSTRAINT ck_metric_points_special_known CHECK (((special = 'nan'::text) OR (special = 'inf'::text) OR (special = '-inf'::text)))
 );
 
 COMMENT ON TABLE trackr.metric_points IS 'a point of a training or validation curve';
@@ -466,7 +466,7 @@ CREATE TABLE trackr.model_aliases (
     alias text NOT NULL,
     model_id bigint NOT NULL,
     origin text NOT NULL,
-    CONSTRAINT ck_model_aliases_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text])))
+    CONSTRAINT ck_model_aliases_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text)))
 );
 
 COMMENT ON TABLE trackr.model_aliases IS 'every spelling of a model''s name, mapped to one model';
@@ -496,7 +496,7 @@ CREATE TABLE trackr.models (
     frontend_id bigint,
     vision_parameters bigint,
     origin text NOT NULL,
-    CONSTRAINT ck_models_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text])))
+    CONSTRAINT ck_models_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text)))
 );
 
 COMMENT ON TABLE trackr.models IS 'a model that was evaluated or trained';
@@ -674,7 +674,7 @@ CREATE TABLE trackr.record_scores (
     scorer text NOT NULL,
     score double precision,
     special text,
-    CONSTRAINT ck_record_scores_special_known CHECK ((special = ANY (ARRAY['nan'::text, 'inf'::text, '-inf'::text])))
+    CONSTRAINT ck_record_scores_special_known CHECK (((special = 'nan'::text) OR (special = 'inf'::text) OR (special = '-inf'::text)))
 );
 
 COMMENT ON TABLE trackr.record_scores IS 'a further score of a record: another metric, filter or scorer';
@@ -718,8 +718,8 @@ CREATE TABLE trackr.records (
     response text,
     CONSTRAINT ck_records_counts_not_negative CHECK (((repetition >= 0) AND (attempt >= 0))),
     CONSTRAINT ck_records_p_gold_is_fraction CHECK (((p_gold >= (0)::double precision) AND (p_gold <= (1)::double precision))),
-    CONSTRAINT ck_records_special_known CHECK ((special = ANY (ARRAY['nan'::text, 'inf'::text, '-inf'::text]))),
-    CONSTRAINT ck_records_status_known CHECK ((status = ANY (ARRAY['scored'::text, 'unscored'::text, 'failed'::text])))
+    CONSTRAINT ck_records_special_known CHECK (((special = 'nan'::text) OR (special = 'inf'::text) OR (special = '-inf'::text))),
+    CONSTRAINT ck_records_status_known CHECK (((status = 'scored'::text) OR (status = 'unscored'::text) OR (status = 'failed'::text)))
 );
 
 COMMENT ON TABLE trackr.records IS 'one answer to one question in one run';
@@ -860,9 +860,9 @@ CREATE TABLE trackr.runs (
     system text,
     settings json NOT NULL,
     tags json NOT NULL,
-    CONSTRAINT ck_runs_kind_known CHECK ((kind = ANY (ARRAY['evaluation'::text, 'training'::text]))),
+    CONSTRAINT ck_runs_kind_known CHECK (((kind = 'evaluation'::text) OR (kind = 'training'::text))),
     CONSTRAINT ck_runs_n_records_not_negative CHECK ((n_records >= 0)),
-    CONSTRAINT ck_runs_status_known CHECK ((status = ANY (ARRAY['finished'::text, 'partial'::text, 'failed'::text]))),
+    CONSTRAINT ck_runs_status_known CHECK (((status = 'finished'::text) OR (status = 'partial'::text) OR (status = 'failed'::text))),
     CONSTRAINT ck_runs_version_positive CHECK ((version > 0))
 );
 
@@ -938,7 +938,7 @@ CREATE TABLE trackr.scores (
     n bigint,
     step bigint,
     tokens double precision,
-    CONSTRAINT ck_scores_special_known CHECK ((special = ANY (ARRAY['nan'::text, 'inf'::text, '-inf'::text])))
+    CONSTRAINT ck_scores_special_known CHECK (((special = 'nan'::text) OR (special = 'inf'::text) OR (special = '-inf'::text)))
 );
 
 COMMENT ON TABLE trackr.scores IS 'an aggregate score of a model or backbone on a benchmark, as its source states it';
@@ -982,7 +982,7 @@ CREATE TABLE trackr.series (
     frontend_id bigint,
     name text NOT NULL,
     origin text NOT NULL,
-    CONSTRAINT ck_series_origin_known CHECK ((origin = ANY (ARRAY['shipped'::text, 'imported'::text, 'found'::text])))
+    CONSTRAINT ck_series_origin_known CHECK (((origin = 'shipped'::text) OR (origin = 'imported'::text) OR (origin = 'found'::text)))
 );
 
 COMMENT ON TABLE trackr.series IS 'a generation in a family, such as InternVL3.5; an unknown model has a series of its own';

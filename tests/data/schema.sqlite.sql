@@ -27,8 +27,8 @@ CREATE TABLE backbones (
 	architecture JSON,
 	source TEXT,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_backbones_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
-	CONSTRAINT ck_backbones_stage_known CHECK (stage IN ('base', 'instruct')),
+	CONSTRAINT ck_backbones_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
+	CONSTRAINT ck_backbones_stage_known CHECK (stage = 'base' OR stage = 'instruct'),
 	CONSTRAINT ck_backbones_parameters_positive CHECK (parameters > 0),
 	CONSTRAINT uq_backbones_name UNIQUE (name)
 );
@@ -38,7 +38,7 @@ CREATE TABLE benchmark_aliases (
 	alias TEXT NOT NULL,
 	benchmark_id INTEGER NOT NULL,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_benchmark_aliases_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
+	CONSTRAINT ck_benchmark_aliases_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
 	CONSTRAINT fk_benchmark_aliases_benchmark_id_benchmarks FOREIGN KEY(benchmark_id) REFERENCES benchmarks (id) ON DELETE CASCADE,
 	CONSTRAINT uq_benchmark_aliases_alias UNIQUE (alias)
 );
@@ -55,7 +55,7 @@ CREATE TABLE benchmarks (
 	n_questions INTEGER,
 	tasks JSON,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_benchmarks_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
+	CONSTRAINT ck_benchmarks_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
 	CONSTRAINT uq_benchmarks_name UNIQUE (name)
 );
 
@@ -75,7 +75,7 @@ CREATE TABLE configurations (
 	max_new_tokens INTEGER,
 	prompt TEXT,
 	variant TEXT,
-	CONSTRAINT ck_configurations_input_mode_known CHECK (input_mode IN ('fixed', 'native')),
+	CONSTRAINT ck_configurations_input_mode_known CHECK (input_mode = 'fixed' OR input_mode = 'native'),
 	CONSTRAINT fk_configurations_model_id_models FOREIGN KEY(model_id) REFERENCES models (id),
 	CONSTRAINT uq_configurations_model_id_fingerprint UNIQUE (model_id, fingerprint)
 );
@@ -115,7 +115,7 @@ CREATE TABLE frontends (
 	name TEXT NOT NULL,
 	kind TEXT NOT NULL,
 	parameters JSON NOT NULL,
-	CONSTRAINT ck_frontends_kind_known CHECK (kind IN ('tiling', 'anyres', 'native', 'fixed', 'none')),
+	CONSTRAINT ck_frontends_kind_known CHECK (kind = 'tiling' OR kind = 'anyres' OR kind = 'native' OR kind = 'fixed' OR kind = 'none'),
 	CONSTRAINT uq_frontends_name UNIQUE (name)
 );
 
@@ -153,7 +153,7 @@ CREATE TABLE metric_points (
 	special TEXT,
 	logged_at DATETIME,
 	CONSTRAINT pk_metric_points PRIMARY KEY (run_id, metric, step, seq),
-	CONSTRAINT ck_metric_points_special_known CHECK (special IN ('nan', 'inf', '-inf')),
+	CONSTRAINT ck_metric_points_special_known CHECK (special = 'nan' OR special = 'inf' OR special = '-inf'),
 	CONSTRAINT fk_metric_points_run_id_runs FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 )
  WITHOUT ROWID;
@@ -163,7 +163,7 @@ CREATE TABLE model_aliases (
 	alias TEXT NOT NULL,
 	model_id INTEGER NOT NULL,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_model_aliases_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
+	CONSTRAINT ck_model_aliases_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
 	CONSTRAINT fk_model_aliases_model_id_models FOREIGN KEY(model_id) REFERENCES models (id) ON DELETE CASCADE,
 	CONSTRAINT uq_model_aliases_alias UNIQUE (alias)
 );
@@ -178,7 +178,7 @@ CREATE TABLE models (
 	frontend_id INTEGER,
 	vision_parameters INTEGER,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_models_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
+	CONSTRAINT ck_models_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
 	CONSTRAINT fk_models_backbone_id_backbones FOREIGN KEY(backbone_id) REFERENCES backbones (id),
 	CONSTRAINT fk_models_frontend_id_frontends FOREIGN KEY(frontend_id) REFERENCES frontends (id),
 	CONSTRAINT fk_models_series_id_series FOREIGN KEY(series_id) REFERENCES series (id),
@@ -253,7 +253,7 @@ CREATE TABLE record_scores (
 	score FLOAT,
 	special TEXT,
 	CONSTRAINT pk_record_scores PRIMARY KEY (run_id, question_id, repetition, attempt, scorer),
-	CONSTRAINT ck_record_scores_special_known CHECK (special IN ('nan', 'inf', '-inf')),
+	CONSTRAINT ck_record_scores_special_known CHECK (special = 'nan' OR special = 'inf' OR special = '-inf'),
 	CONSTRAINT fk_record_scores_question_id_questions FOREIGN KEY(question_id) REFERENCES questions (id),
 	CONSTRAINT fk_record_scores_run_id_runs FOREIGN KEY(run_id) REFERENCES runs (id) ON DELETE CASCADE
 )
@@ -283,8 +283,8 @@ CREATE TABLE records (
 	latency_s FLOAT,
 	response TEXT,
 	CONSTRAINT pk_records PRIMARY KEY (run_id, question_id, repetition, attempt),
-	CONSTRAINT ck_records_special_known CHECK (special IN ('nan', 'inf', '-inf')),
-	CONSTRAINT ck_records_status_known CHECK (status IN ('scored', 'unscored', 'failed')),
+	CONSTRAINT ck_records_special_known CHECK (special = 'nan' OR special = 'inf' OR special = '-inf'),
+	CONSTRAINT ck_records_status_known CHECK (status = 'scored' OR status = 'unscored' OR status = 'failed'),
 	CONSTRAINT ck_records_p_gold_is_fraction CHECK (p_gold >= 0 AND p_gold <= 1),
 	CONSTRAINT ck_records_counts_not_negative CHECK (repetition >= 0 AND attempt >= 0),
 	CONSTRAINT fk_records_question_id_questions FOREIGN KEY(question_id) REFERENCES questions (id),
@@ -349,8 +349,8 @@ CREATE TABLE runs (
 	system TEXT,
 	settings JSON NOT NULL,
 	tags JSON NOT NULL,
-	CONSTRAINT ck_runs_kind_known CHECK (kind IN ('evaluation', 'training')),
-	CONSTRAINT ck_runs_status_known CHECK (status IN ('finished', 'partial', 'failed')),
+	CONSTRAINT ck_runs_kind_known CHECK (kind = 'evaluation' OR kind = 'training'),
+	CONSTRAINT ck_runs_status_known CHECK (status = 'finished' OR status = 'partial' OR status = 'failed'),
 	CONSTRAINT ck_runs_n_records_not_negative CHECK (n_records >= 0),
 	CONSTRAINT ck_runs_version_positive CHECK (version > 0),
 	CONSTRAINT fk_runs_benchmark_id_benchmarks FOREIGN KEY(benchmark_id) REFERENCES benchmarks (id),
@@ -378,7 +378,7 @@ CREATE TABLE scores (
 	n INTEGER,
 	step INTEGER,
 	tokens FLOAT,
-	CONSTRAINT ck_scores_special_known CHECK (special IN ('nan', 'inf', '-inf')),
+	CONSTRAINT ck_scores_special_known CHECK (special = 'nan' OR special = 'inf' OR special = '-inf'),
 	CONSTRAINT fk_scores_backbone_id_backbones FOREIGN KEY(backbone_id) REFERENCES backbones (id),
 	CONSTRAINT fk_scores_benchmark_id_benchmarks FOREIGN KEY(benchmark_id) REFERENCES benchmarks (id),
 	CONSTRAINT fk_scores_model_id_models FOREIGN KEY(model_id) REFERENCES models (id),
@@ -393,7 +393,7 @@ CREATE TABLE series (
 	frontend_id INTEGER,
 	name TEXT NOT NULL,
 	origin TEXT NOT NULL,
-	CONSTRAINT ck_series_origin_known CHECK (origin IN ('shipped', 'imported', 'found')),
+	CONSTRAINT ck_series_origin_known CHECK (origin = 'shipped' OR origin = 'imported' OR origin = 'found'),
 	CONSTRAINT fk_series_family_id_families FOREIGN KEY(family_id) REFERENCES families (id),
 	CONSTRAINT fk_series_frontend_id_frontends FOREIGN KEY(frontend_id) REFERENCES frontends (id),
 	CONSTRAINT uq_series_name UNIQUE (name)
