@@ -76,9 +76,13 @@ def query(
     text = read_sql(sql, file)
     values = parse_params(params)
     kind = choose_format("json" if as_json else format_, output)
+    from cli.progress import Progress
     from tracker.lake import open_session
 
-    with open_session(location, sync=not no_sync, talk=talk) as session:
+    progress = Progress()
+    session = open_session(location, sync=not no_sync, talk=talk, progress=progress)
+    progress.close()
+    with session:
         if kind in BINARY_FORMATS:
             _write_binary(session, text, values, kind, output, limit)
         else:

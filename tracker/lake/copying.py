@@ -16,7 +16,7 @@ from tracker.lake.segments import Piece, by_run, merge, open_parquet, read_segme
 from tracker.schema import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tracker.lake.folder import Lake
@@ -48,6 +48,7 @@ class SegmentCopy:
     runs: Mapping[int, RunState]
     previous: Manifest | None
     staged: Sequence[StagedSegment]
+    progress: Callable[[str, int, int], None] | None = None
 
     def run(self) -> SegmentChange:
         """Segments that hold exactly the runs of the snapshot; writes only what changed."""
@@ -105,8 +106,13 @@ class SegmentCopy:
         return whole and staged.segment.runs[run_id] == state.version
 
     def _from_database(self, run_ids: list[int]) -> Iterator[Piece]:
+        total = sum(self.runs[run_id].n_records for run_id in run_ids)
+        done = 0
         for rows in bulk.read_runs(self.connection, self.table, run_ids) if run_ids else ():
             yield from by_run(rows)
+            done += rows.num_rows
+            if self.progress and self.table == "records":
+                self.progress("records copied to the lake", done, total)
 
     def _merge_small(self, segments: list[Segment]) -> list[Segment]:
         """Fold many small files into few, so that single-run ingests do not leave one file each."""

@@ -74,6 +74,21 @@ def macro_docs() -> Mapping[str, MacroDoc]:
     return {name: MacroDoc(call=entry["call"], comment=entry["comment"]) for name, entry in _toml()["macro"].items()}
 
 
+def describe() -> list[dict[str, Any]]:
+    """Everything a user can name: star views, macros, tables of the lake, tables that only the database has."""
+    tables = all_table_docs()
+    in_lake = table_docs()
+    entries = [_entry(name, "view", doc) for name, doc in view_docs().items()]
+    entries += [{"name": name, "kind": "macro", "comment": doc.comment, "call": doc.call} for name, doc in macro_docs().items()]
+    entries += [_entry(TRAJECTORY_ROWS if name == "trajectories" else name, "table", doc) for name, doc in in_lake.items()]
+    entries += [_entry(name, "database table", doc) for name, doc in tables.items() if name not in in_lake]
+    return entries
+
+
+def _entry(name: str, kind: str, doc: TableDoc) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "comment": doc.comment, "columns": [column._asdict() for column in doc.columns]}
+
+
 def _described(section: str) -> Mapping[str, TableDoc]:
     return {
         name: TableDoc(

@@ -13,16 +13,20 @@ if TYPE_CHECKING:
 
     from tracker.lake.session import Session
 
+    Progress = Callable[[str, int, int], None]
 
-def open_session(location: Location, *, sync: bool = True, talk: Callable[[str], None] | None = None) -> Session:
+
+def open_session(
+    location: Location, *, sync: bool = True, talk: Callable[[str], None] | None = None, progress: Progress | None = None
+) -> Session:
     """A session over the lake, synced first when the database is newer; loads no ORM when nothing changed."""
     from tracker.lake.session import connect
 
-    lake = freshen(location, talk=talk) if sync else Lake(location.lake)
+    lake = freshen(location, talk=talk, progress=progress) if sync else Lake(location.lake)
     return connect(lake)
 
 
-def freshen(location: Location, *, talk: Callable[[str], None] | None = None) -> Lake:
+def freshen(location: Location, *, talk: Callable[[str], None] | None = None, progress: Progress | None = None) -> Lake:
     """Sync the lake if the database is newer; DatabaseError where there is no database."""
     from tracker.database.peek import peek
 
@@ -34,11 +38,11 @@ def freshen(location: Location, *, talk: Callable[[str], None] | None = None) ->
             message, where=mask(location.url), hint=f"trackr ingest PATH creates it; this place comes from: {location.url_origin}"
         )
     if not lake.is_fresh(seen):
-        _sync(location, lake, talk)
+        _sync(location, lake, talk, progress)
     return lake
 
 
-def _sync(location: Location, lake: Lake, talk: Callable[[str], None] | None) -> None:
+def _sync(location: Location, lake: Lake, talk: Callable[[str], None] | None, progress: Progress | None) -> None:
     from tracker.database import open_database
     from tracker.lake.syncing import sync
 
@@ -49,7 +53,7 @@ def _sync(location: Location, lake: Lake, talk: Callable[[str], None] | None) ->
         return
     db = open_database(location.url, create_missing=False)
     try:
-        report = sync(db, lake, progress=talk)
+        report = sync(db, lake, talk=talk, progress=progress)
     except LakeError:
         if lake.writable:
             raise

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tracker.lake.manifest import Segment
     from tracker.lake.staging import StagedSegment, Staging
 
-    Talk = Callable[[str], None]
+    Progress = Callable[[str, int, int], None]
 
 ROUNDS = 4
 """Snapshots that one sync takes at most when other writers keep moving the data."""
@@ -51,22 +51,39 @@ class SyncReport:
     warnings: tuple[str, ...] = ()
 
 
-def sync(db: Database, lake: Lake, staging: Staging | None = None, progress: Talk | None = None) -> SyncReport:
-    """Bring the lake to the database as it is now; one sync at a time per lake."""
-    return _locked(db, lake, staging, progress, anew=False)
+def sync(
+    db: Database,
+    lake: Lake,
+    staging: Staging | None = None,
+    progress: Progress | None = None,
+    talk: Callable[[str], None] | None = None,
+) -> SyncReport:
+    """Bring the lake to the database as it is now; one sync at a time per lake.
+
+    `progress` is called with (what, done, total), `talk` with a line when it waits for another process.
+    """
+    return _locked(db, lake, staging, progress, talk, anew=False)
 
 
-def rebuild(db: Database, lake: Lake, progress: Talk | None = None) -> SyncReport:
+def rebuild(db: Database, lake: Lake, progress: Progress | None = None, talk: Callable[[str], None] | None = None) -> SyncReport:
     """Write the whole lake again from the database, whatever is there; readers of the old files are not disturbed."""
-    return _locked(db, lake, None, progress, anew=True)
+    return _locked(db, lake, None, progress, talk, anew=True)
 
 
-def _locked(db: Database, lake: Lake, staging: Staging | None, progress: Talk | None, *, anew: bool) -> SyncReport:
+def _locked(
+    db: Database,
+    lake: Lake,
+    staging: Staging | None,
+    progress: Progress | None,
+    talk: Callable[[str], None] | None,
+    *,
+    anew: bool,
+) -> SyncReport:
     started = time.perf_counter()
     staged = staging.finish() if staging else {}
-    with lake.lock(progress):
+    with lake.lock(talk):
         try:
-            report = _rounds(db, lake, staged, anew=anew)
+            report = _rounds(db, lake, staged, progress, anew=anew)
         except OSError as err:
             message = f"the lake cannot be written: {err.strerror or err}"
             raise LakeError(
@@ -75,12 +92,12 @@ def _locked(db: Database, lake: Lake, staging: Staging | None, progress: Talk | 
     return replace(report, seconds=time.perf_counter() - started)
 
 
-def _rounds(db: Database, lake: Lake, staged: Mapping[str, list[StagedSegment]], *, anew: bool) -> SyncReport:
+def _rounds(db: Database, lake: Lake, staged: Mapping[str, list[StagedSegment]], progress: Progress | None, *, anew: bool) -> SyncReport:
     """Repeat until no other writer came between the snapshot and its trajectories."""
     total: SyncReport | None = None
     for _ in range(ROUNDS):
         old, base = _previous(db, lake, anew=anew and total is None)
-        outcome = _Round(db=db, lake=lake, old=old, base=base, staged=staged if total is None else {}).run()
+        outcome = _Round(db=db, lake=lake, old=old, base=base, staged=staged if total is None else {}, progress=progress).run()
         total = outcome.report if total is None else _sum(total, outcome.report)
         if outcome.settled:
             break
@@ -141,6 +158,7 @@ class _Round:
     old: Manifest | None
     base: Manifest | None
     staged: Mapping[str, list[StagedSegment]]
+    progress: Progress | None
 
     def run(self) -> _Outcome:
         with self.db.read() as connection:
