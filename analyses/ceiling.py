@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 NAME = "ceiling"
 By = Literal["series", "family", "suite", "benchmark", "task", "domain", "skill", "category"]
 SHOWN_MODELS = 5
+COLUMNS = ("run_id", "question_id", "repetition", "attempt", "configuration_id", "credit", "p_gold", "visual_tokens", "n_options")
+"""Columns of the cohort that are read; names are looked up by id."""
 
 
 class Parameters(AnalysisParameters):
@@ -69,7 +71,7 @@ def run(session: Session, parameters: Parameters) -> Result:
     session.ensure_files()
     with (
         threads(session.connection, parameters.workers),
-        materialised(session.connection, sql, parameters.model_dump(), where=origin(parameters)),
+        materialised(session.connection, sql, parameters.model_dump(), columns=COLUMNS, where=origin(parameters)),
     ):
         data = load(session, parameters, records=parameters.records, tokens=parameters.tokens)
         engine = session.connection.execute("select version()").fetchone()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -63,10 +63,13 @@ def origin(parameters: AnalysisParameters) -> str:
 
 
 @contextmanager
-def materialised(connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any], *, where: str) -> Iterator[None]:
-    """The temporary table `cohort` for as long as an analysis runs."""
+def materialised(
+    connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any], *, columns: Sequence[str], where: str
+) -> Iterator[None]:
+    """The temporary table `cohort`, with the columns that are needed, for as long as an analysis runs."""
     _one_select(connection, sql, where)
-    run(connection, f"create or replace temp table cohort as\n{sql}", values, where=where)
+    text = f"create or replace temp table cohort as\nselect {', '.join(columns)}\nfrom (\n{sql}\n) as chosen"
+    run(connection, text, values, where=where)
     try:
         yield
     finally:

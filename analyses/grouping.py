@@ -73,12 +73,14 @@ def spread_of(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], siz
     return np.asarray(high - low, dtype=np.float64)
 
 
-def distinct_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.int64]:
-    """How many different values, NaN aside, each group has."""
-    known = ~np.isnan(values)
-    _, codes = np.unique(values[known], return_inverse=True)
-    width = int(codes.max()) + 1 if len(codes) else 1
-    pairs = np.unique(group[known] * width + codes)
+def distinct_by(
+    group: npt.NDArray[np.int64], member: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int
+) -> npt.NDArray[np.int64]:
+    """How many different members of a small set of values each group has, NaN aside; `member` says which value a row has."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    known = ~np.isnan(values)[member]
+    width = max(len(distinct), 1)
+    pairs = np.unique(group[known] * width + codes[member[known]])
     return np.bincount(pairs // width, minlength=size)
 
 

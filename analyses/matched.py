@@ -58,8 +58,8 @@ def match(data: Data, observations: Observations) -> Matched:
     failures = {
         "no answer with known compute": np.bincount(rows, minlength=size) == 0,
         "question not answered by every series": ~_in_every_series(data, rows),
-        "fewer than two backbone sizes": distinct_by(rows, data.configurations.parameters[observations.configuration], size) < 2,
-        "fewer than two input sizes": distinct_by(rows, _input_size(data)[observations.configuration], size) < 2,
+        "fewer than two backbone sizes": distinct_by(rows, observations.configuration, data.configurations.parameters, size) < 2,
+        "fewer than two input sizes": distinct_by(rows, observations.configuration, _input_size(data), size) < 2,
         "an empty compute quartile (1, 3 or 4)": ~_quartiles_filled(rows, quartile, size),
         "number of options not known or not constant": ~(options >= 2) if has_options else np.zeros(size, dtype=bool),
         "probability missing": np.bincount(rows[~observations.complete], minlength=size) > 0

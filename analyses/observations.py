@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from analyses.cohort import origin, select, statement
 from analyses.grouping import Factor, factorise, floats, mean_by
+from tracker.errors import AnalysisError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from analyses.parameters import AnalysisParameters
     from tracker.lake import Session
 
+IDS = ("question_id", "configuration_id", "repetition", "attempt")
 KEYS = ("benchmark", "question_key", "series")
 LABELS = ("series", "family", "suite", "benchmark", "task", "domain", "skill", "category")
 
@@ -102,26 +105,30 @@ def load(
     session: Session, parameters: AnalysisParameters, *, records: Literal["scored", "both"], tokens: Literal["question", "mean"]
 ) -> Data:
     """Read the materialised table `cohort` and its trajectories."""
-    connection = session.connection
-    configurations = _configurations(select(connection, statement("ceiling_configurations"), where="cohort"))
-    questions = _questions(session)
-    keys = {"questions": questions.ids, "configurations": configurations.ids, "seed": parameters.seed}
-    rows = select(connection, statement("ceiling_rows"), keys, where="cohort")
+    rows = {name: np.ma.getdata(column) if name in IDS else floats(column) for name, column in _select(session, "ceiling_rows").items()}
+    configurations = _configurations(_select(session, "ceiling_configurations"))
     conditions = _conditions(parameters, records)
-    trajectories = _trajectories(session, parameters, questions, configurations, conditions)
-    mean_tokens = _mean_tokens(session, questions, configurations) if tokens == "mean" else None
-    observations = _observations(rows, configurations, trajectories, mean_tokens)
-    if not _agree(trajectories, observations):  # stored before the last change of the data, by someone who may only read
-        trajectories = _trajectories(session, parameters, questions, configurations, conditions or ["true"])
-        observations = _observations(rows, configurations, trajectories, mean_tokens)
-    return Data(
-        questions=questions,
-        configurations=configurations,
-        trajectories=trajectories,
-        observations=observations,
-        rows=len(rows["question"]),
-        digest=_digest(rows, questions, configurations),
-    )
+    for condition in (conditions, conditions or ["true"]):  # stored trajectories are older than the data where nobody could write them
+        questions, trajectories = _trajectories(session, parameters, configurations, condition)
+        place = _natural_order(rows, questions, configurations)
+        ordered = {name: column[place.order] for name, column in rows.items()}
+        mean_tokens = _mean_tokens(session, questions, configurations) if tokens == "mean" else None
+        observations = _observations(ordered, place, parameters.seed, questions, configurations, trajectories, mean_tokens)
+        if _agree(trajectories, observations):
+            return Data(
+                questions=_with_options(session, questions, place.question, ordered["n_options"]),
+                configurations=configurations,
+                trajectories=trajectories,
+                observations=observations,
+                rows=len(place.order),
+                digest=_digest(ordered, place, questions, configurations),
+            )
+    message = "the trajectories do not match the answers"
+    raise AnalysisError(message, hint="trackr lake rebuild makes the lake again")
+
+
+def _select(session: Session, name: str) -> dict[str, Any]:
+    return select(session.connection, statement(name), where=name)
 
 
 def _configurations(columns: dict[str, Any]) -> Configurations:
@@ -136,23 +143,36 @@ def _configurations(columns: dict[str, Any]) -> Configurations:
     )
 
 
-def _questions(session: Session) -> Questions:
-    columns = select(session.connection, statement("ceiling_questions"), where="cohort")
-    ids = np.asarray(columns["question_id"])
-    counted = select(session.connection, statement("ceiling_options"), where="records")
-    stated = floats(columns["n_options"])
-    at = places(np.asarray(counted["question_id"]), ids)
-    fewest, most = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+class _Place(NamedTuple):
+    """The natural order of rows, and the positions of their question and configuration in that order."""
+
+    order: npt.NDArray[np.int64]
+    question: npt.NDArray[np.int64]
+    configuration: npt.NDArray[np.int64]
+
+
+def _natural_order(rows: dict[str, Any], questions: Questions, configurations: Configurations) -> _Place:
+    """Order rows by question, configuration, repetition and attempt; no database id decides."""
+    question, configuration = places(rows["question_id"], questions.ids), places(rows["configuration_id"], configurations.ids)
+    key = question * len(configurations.ids) + configuration
+    for name in ("repetition", "attempt"):
+        key = key * (int(rows[name].max(initial=0)) + 1) + rows[name]
+    order = np.argsort(key, kind="stable")
+    return _Place(order, question[order], configuration[order])
+
+
+def _with_options(session: Session, questions: Questions, question: npt.NDArray[np.int64], stated: npt.NDArray[np.float64]) -> Questions:
+    """Numbers of options: as stated, else as many as there are option scores; negative where these disagree."""
+    n_options = np.full(len(questions.ids), np.nan)
+    n_options[question] = stated
+    counted = _select(session, "ceiling_options")
+    at = places(np.asarray(counted["question_id"]), questions.ids)
+    fewest, most = np.full(len(questions.ids), np.nan), np.full(len(questions.ids), np.nan)
     fewest[at[at >= 0]] = floats(counted["fewest"])[at >= 0]
     most[at[at >= 0]] = floats(counted["most"])[at >= 0]
-    n_options = np.where(np.isnan(stated), fewest, stated)
+    n_options = np.where(np.isnan(n_options), fewest, n_options)
     differ = ~np.isnan(fewest) & ((fewest != most) | (n_options != fewest))
-    return Questions(
-        ids=ids,
-        benchmark=np.asarray(columns["benchmark"]),
-        key=np.asarray(columns["question_key"]),
-        n_options=np.where(differ, -1.0, n_options),
-    )
+    return dataclasses.replace(questions, n_options=np.where(differ, -1.0, n_options))
 
 
 def _conditions(parameters: AnalysisParameters, records: Literal["scored", "both"]) -> list[str]:
@@ -166,22 +186,28 @@ def _conditions(parameters: AnalysisParameters, records: Literal["scored", "both
 
 
 def _trajectories(
-    session: Session, parameters: AnalysisParameters, questions: Questions, configurations: Configurations, conditions: list[str]
-) -> Trajectories:
-    """The stored trajectories, or those of the narrowed answers by the same SQL."""
+    session: Session, parameters: AnalysisParameters, configurations: Configurations, conditions: list[str]
+) -> tuple[Questions, Trajectories]:
+    """The stored trajectories, or those of the narrowed answers by the same SQL, and their questions."""
     source = f"({session.trajectories_sql(' and '.join(conditions))})" if conditions else "trajectories"
-    text = f"select question_id, {', '.join(LABELS)}, accuracy::double as accuracy, p_gold::double as p_gold\nfrom {source}\norder by {', '.join(KEYS)}"
+    text = f"select question_id, question_key, {', '.join(LABELS)}, accuracy::double as accuracy, p_gold::double as p_gold\nfrom {source}\norder by {', '.join(KEYS)}"
     columns = select(session.connection, text, where=origin(parameters))
-    question = places(np.asarray(columns["question_id"]), questions.ids)
-    series = places(columns["series"].astype(str), series_names(configurations))
-    known = (question >= 0) & (series >= 0)
-    return Trajectories(
-        question=question[known],
-        series=series[known],
-        accuracy=floats(columns["accuracy"])[known],
-        p_gold=floats(columns["p_gold"])[known],
-        labels={label: factorise(columns[label][known]) for label in LABELS},
+    ids = np.asarray(columns["question_id"])
+    first = starts(ids)
+    questions = Questions(
+        ids=ids[first],
+        benchmark=np.asarray(columns["benchmark"])[first],
+        key=np.asarray(columns["question_key"])[first],
+        n_options=np.full(int(first.sum()), np.nan),
     )
+    trajectories = Trajectories(
+        question=np.cumsum(first) - 1,
+        series=places(columns["series"].astype(str), series_names(configurations)),
+        accuracy=floats(columns["accuracy"]),
+        p_gold=floats(columns["p_gold"]),
+        labels={label: factorise(columns[label]) for label in LABELS},
+    )
+    return questions, trajectories
 
 
 def _agree(trajectories: Trajectories, observations: Observations) -> bool:
@@ -219,34 +245,62 @@ def _mean_tokens(session: Session, questions: Questions, configurations: Configu
 
 def _observations(
     rows: dict[str, Any],
+    place: _Place,
+    seed: int,
+    questions: Questions,
     configurations: Configurations,
     trajectories: Trajectories,
     mean_tokens: npt.NDArray[np.float64] | None,
 ) -> Observations:
     """Average the repetitions of each question and configuration and find its trajectory."""
-    question, configuration = np.asarray(rows["question"]), np.asarray(rows["configuration"])
-    first = (
-        np.r_[True, (question[1:] != question[:-1]) | (configuration[1:] != configuration[:-1])]
-        if len(question)
-        else np.zeros(0, dtype=bool)
-    )
+    first = starts(place.question, place.configuration)
     group, size = np.cumsum(first) - 1, int(first.sum())
-    p_gold = floats(rows["p_gold"])
-    valid = (p_gold >= 0) & (p_gold <= 1)
-    question, configuration = question[first], configuration[first]
-    tokens = mean_by(group, floats(rows["visual_tokens"]), size) if mean_tokens is None else mean_tokens[configuration, question]
+    valid = (rows["p_gold"] >= 0) & (rows["p_gold"] <= 1)
+    question, configuration = place.question[first], place.configuration[first]
+    tokens = mean_by(group, rows["visual_tokens"], size) if mean_tokens is None else mean_tokens[configuration, question]
     compute = configurations.parameters[configuration] * tokens
     return Observations(
         trajectory=_trajectory_of(question, configuration, configurations, trajectories),
         question=question,
         configuration=configuration,
-        accuracy=mean_by(group, floats(rows["credit"]), size),
-        p_gold=mean_by(group, np.where(valid, p_gold, np.nan), size),
+        accuracy=mean_by(group, rows["credit"], size),
+        p_gold=mean_by(group, np.where(valid, rows["p_gold"], np.nan), size),
         complete=np.bincount(group[~valid], minlength=size) == 0,
         tokens=tokens,
         compute=np.where(compute > 0, compute, np.nan),
-        hash=np.asarray(rows["hash"])[first],
+        hash=pair_hash(seed, questions, configurations, question, configuration),
     )
+
+
+def pair_hash(
+    seed: int, questions: Questions, configurations: Configurations, question: npt.NDArray[np.int64], configuration: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint64]:
+    """A hash of seed, question and configuration by their natural keys.
+
+    mix(q XOR c), where q and c are the first eight bytes, little-endian, of MD5(seed, benchmark, question key) and
+    MD5(model, fingerprint), fields joined by 0x1F, and mix is the finaliser of SplitMix64.
+    """
+    q = np.array([_md5(seed, *names) for names in zip(questions.benchmark.tolist(), questions.key.tolist(), strict=True)], dtype=np.uint64)
+    c = np.array(
+        [_md5(*names) for names in zip(configurations.model.tolist(), configurations.fingerprint.tolist(), strict=True)], dtype=np.uint64
+    )
+    z = q[question] ^ c[configuration]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def _md5(*fields: object) -> int:
+    digest = hashlib.md5("\x1f".join(map(str, fields)).encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "little")
+
+
+def starts(*columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether a row differs from the row before it in any of the columns."""
+    if not len(columns[0]):
+        return np.zeros(0, dtype=bool)
+    changes = [column[1:] != column[:-1] for column in columns]
+    return np.asarray(np.r_[True, np.logical_or.reduce(changes)], dtype=np.bool_)
 
 
 def _trajectory_of(
@@ -258,14 +312,14 @@ def _trajectory_of(
     return places(question * len(names) + series[configuration], trajectories.question * len(names) + trajectories.series)
 
 
-def _digest(rows: dict[str, Any], questions: Questions, configurations: Configurations) -> str:
+def _digest(rows: dict[str, Any], place: _Place, questions: Questions, configurations: Configurations) -> str:
     """SHA-256 over the natural keys and the values of the cohort's rows, in natural order: equal data, equal digest."""
     digest = hashlib.sha256()
     for names in (questions.benchmark, questions.key, configurations.series, configurations.model, configurations.fingerprint):
         digest.update("\x1f".join(map(str, names.tolist())).encode() + b"\x1e")
     digest.update(configurations.parameters.astype("<f8").tobytes())
-    for name in ("question", "configuration"):
-        digest.update(np.asarray(rows[name]).astype("<i8").tobytes())
+    for codes in (place.question, place.configuration):
+        digest.update(codes.astype("<i8").tobytes())
     for name in ("credit", "p_gold", "visual_tokens"):
-        digest.update(floats(rows[name]).astype("<f8").tobytes())
+        digest.update(rows[name].astype("<f8").tobytes())
     return digest.hexdigest()

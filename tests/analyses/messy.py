@@ -30,12 +30,21 @@ def rows(seed: int, *, gaps: bool = True) -> list[dict[str, Any]]:
             }
             for model_row, (model, series, parameters) in enumerate(MODELS):
                 for size_row, size in enumerate(SIZES):
-                    answers += _answers(rng, kind, question, gaps=gaps, place=(model_row, size_row), model=(model, series, parameters), size=size)
+                    answers += _answers(
+                        rng, kind, question, gaps=gaps, place=(model_row, size_row), model=(model, series, parameters), size=size
+                    )
     return answers
 
 
 def _answers(
-    rng: np.random.Generator, kind: str, question: dict[str, Any], *, gaps: bool, place: tuple[int, int], model: tuple[str, str, int | None], size: int | None
+    rng: np.random.Generator,
+    kind: str,
+    question: dict[str, Any],
+    *,
+    gaps: bool,
+    place: tuple[int, int],
+    model: tuple[str, str, int | None],
+    size: int | None,
 ) -> list[dict[str, Any]]:
     name, series, parameters = model
     if not gaps and (size is None or parameters is None):
@@ -63,7 +72,9 @@ def _answers(
                 "counts": not (gaps and rng.random() < 0.03),
                 "credit": None if gaps and rng.random() < 0.03 else credit if rng.random() < 0.9 else 0.5,
                 "p_gold": None if gaps and rng.random() < 0.003 else round(float(np.clip(p + rng.normal(0, 0.03), 0, 1)), 3),
-                "visual_tokens": None if gaps and rng.random() < 0.01 else (256 if (size or 900) < 400 else 768) + (16 * place[1] if series == "B" else 0),
+                "visual_tokens": None
+                if gaps and rng.random() < 0.01
+                else (256 if (size or 900) < 400 else 768) + (16 * place[1] if series == "B" else 0),
             }
         )
     return found

@@ -115,7 +115,12 @@ def criteria(members: list[Row], measure: str, tau: float, delta: float = 0.05, 
     """Eq. 18."""
     z, b = levels(members, measure)
     low = round(z[3], 9) < tau
-    found = {"H": low, "E": low and abs(round(z[3] - z[0], 9)) <= delta, "P": low and abs(round(z[3] - z[2], 9)) <= delta, "B": low and abs(round(b, 9)) <= eta}
+    found = {
+        "H": low,
+        "E": low and abs(round(z[3] - z[0], 9)) <= delta,
+        "P": low and abs(round(z[3] - z[2], 9)) <= delta,
+        "B": low and abs(round(b, 9)) <= eta,
+    }
     return found | {"J": found["E"] and found["P"] and found["B"]}
 
 
@@ -135,7 +140,10 @@ def halves(rows: Iterable[Row], fingerprints: dict[Any, str], seed: int) -> dict
     result = {}
     for series, name in {(series, name) for _, series, name in collected}:
         both = [collected.get((direction, series, name), []) for direction in (0, 1)]
-        result[series, name] = (_mean2([[a for a, _ in part] for part in both]), _mean2([[s for _, s in part if s is not None] for part in both]))
+        result[series, name] = (
+            _mean2([[a for a, _ in part] for part in both]),
+            _mean2([[s for _, s in part if s is not None] for part in both]),
+        )
     return result
 
 
@@ -148,5 +156,11 @@ def _mean2(parts: list[list[float]]) -> float | None:
 
 
 def _hash(row: Row, fingerprints: dict[Any, str], seed: int) -> int:
-    text = "\x1f".join([str(seed), row["benchmark"], row["question_key"], row["model"], fingerprints[row["configuration_id"]]])
-    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[:8], "little")
+    z = _md5(str(seed), row["benchmark"], row["question_key"]) ^ _md5(row["model"], fingerprints[row["configuration_id"]])
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+def _md5(*fields: str) -> int:
+    return int.from_bytes(hashlib.md5("\x1f".join(fields).encode(), usedforsecurity=False).digest()[:8], "little")

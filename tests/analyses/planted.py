@@ -137,9 +137,13 @@ def _tables_beside(connection: duckdb.DuckDBPyConnection, option_scores: dict[in
         from answers group by 1""")
     connection.execute("""
         create table cells as
-        select configuration_id, benchmark, avg(visual_tokens) as visual_tokens from answers where credit is not null group by 1, 2""")
+        select configuration_id, benchmark, any_value(series) as series, any_value(model) as model, any_value(parameters) as parameters,
+            any_value(input_mode) as input_mode, any_value(input_size) as input_size, avg(visual_tokens) as visual_tokens
+        from answers where credit is not null group by 1, 2""")
     connection.execute("create table runs as select distinct run_id as id, true as current from answers")
-    connection.execute("create table questions as select distinct question_id as id, null::bigint as same_as_id from answers")
+    connection.execute(
+        "create table questions as select distinct question_id as id, null::bigint as same_as_id, null::varchar as options from answers"
+    )
     scores = [(question, "[" + ", ".join(["-1.5"] * n) + "]") for question, counts in option_scores.items() for n in counts]
     connection.execute(
         "create table records as select any_value(run_id) as run_id, null::bigint as question_id, null::varchar as option_scores from answers where false"

@@ -103,7 +103,9 @@ def test_questions_hold_the_regime_of_each_series(rows: list[dict[str, Any]]) ->
     keys = {row["question_id"]: row["question_key"] for row in rows}
     for question, key in keys.items():
         values = {series: accuracy.get((question, series)) for series in "AB"}
-        assert {series: found[key][series] for series in "AB"} == {series: None if value is None else naive.regime(value) for series, value in values.items()}
+        assert {series: found[key][series] for series in "AB"} == {
+            series: None if value is None else naive.regime(value) for series, value in values.items()
+        }
         assert found[key]["ceiling_bound_in"] == sum(found[key][series] == "ceiling_bound" for series in "AB")
 
 
@@ -138,7 +140,9 @@ def test_persistence_core_and_groups_equal_loops_over_the_answers(rows: list[dic
     joint = {}
     for measure in ("a", "p", "a*", "p*"):
         met = {key: naive.criteria(members, measure, 0.1 if measure.endswith("*") else 0.2) for key, members in kept.items()}
-        assert {rule: found[rule][measure] for rule in "HEPBJ"} == pytest.approx({rule: fmean(each[rule] for each in met.values()) for rule in "HEPBJ"})
+        assert {rule: found[rule][measure] for rule in "HEPBJ"} == pytest.approx(
+            {rule: fmean(each[rule] for each in met.values()) for rule in "HEPBJ"}
+        )
         joint[measure] = {key for key, each in met.items() if each["J"]}
         core = table(result, "core", "measure")[measure]
         assert core["trajectories"] == len(joint[measure])
@@ -156,7 +160,9 @@ def test_halves_equal_loops_over_the_answers(rows: list[dict[str, Any]]) -> None
     store = session(rows)
     found = table(run(store, Parameters()), "halves", "series", "regime")
     expected = naive.halves(rows, fingerprints(store), Parameters().seed)
-    assert {key for key, row in found.items() if row["accuracy"] is not None} == {key for key, (value, _) in expected.items() if value is not None}
+    assert {key for key, row in found.items() if row["accuracy"] is not None} == {
+        key for key, (value, _) in expected.items() if value is not None
+    }
     for key, (accuracy, slope) in expected.items():
         assert found[key]["accuracy"] == pytest.approx(accuracy)
         assert found[key]["slope"] == pytest.approx(slope, abs=1e-12)
@@ -167,7 +173,9 @@ def test_quartiles_equal_loops_over_the_answers() -> None:
     kept = naive.matched(rows)
     found = table(answer(rows), "quartiles", "domain", "skill", "quartile")
     for (domain, skill, quartile), row in found.items():
-        members = [naive.levels(each, "a")[0][quartile - 1] for each in kept.values() if (each[0]["domain"], each[0]["skill"]) == (domain, skill)]
+        members = [
+            naive.levels(each, "a")[0][quartile - 1] for each in kept.values() if (each[0]["domain"], each[0]["skill"]) == (domain, skill)
+        ]
         assert row["trajectories"] == len(members)
         assert row["accuracy"] == pytest.approx(fmean(members))
 
@@ -179,7 +187,7 @@ def test_cohort_counts_every_trajectory_once(rows: list[dict[str, Any]]) -> None
     assert counts["kept"]["trajectories"] == result.headline["matched_trajectories"]
 
 
-def _grid(credits: list[list[float]], *, series: str = "s", tokens: tuple[int, ...] = (100, 200, 300, 400)) -> list[dict[str, Any]]:
+def _grid(credit_rows: list[list[float]], *, series: str = "s", tokens: tuple[int, ...] = (100, 200, 300, 400)) -> list[dict[str, Any]]:
     """One question on a grid of backbone sizes (rows) and input sizes (columns); p_gold equals the credit."""
     return [
         {
@@ -197,7 +205,7 @@ def _grid(credits: list[list[float]], *, series: str = "s", tokens: tuple[int, .
             "p_gold": credit,
             "n_options": 4,
         }
-        for n, row in enumerate(credits, start=1)
+        for n, row in enumerate(credit_rows, start=1)
         for place, credit in enumerate(row)
     ]
 
@@ -260,7 +268,10 @@ def test_records_both_asks_for_a_probability(rows: list[dict[str, Any]]) -> None
 def test_mean_tokens_order_configurations_by_their_mean() -> None:
     """Two questions with opposite token counts: by its own count the second one falls, by the mean both tie."""
     first = _grid([[0.1, 0.1, 0.1, 0.3], [0.1, 0.1, 0.1, 0.3]])
-    second = [row | {"question_id": 2, "question_key": "l"} for row in _grid([[0.1, 0.1, 0.1, 0.3], [0.1, 0.1, 0.1, 0.3]], tokens=(400, 300, 200, 100))]
+    second = [
+        row | {"question_id": 2, "question_key": "l"}
+        for row in _grid([[0.1, 0.1, 0.1, 0.3], [0.1, 0.1, 0.1, 0.3]], tokens=(400, 300, 200, 100))
+    ]
     own, mean = (answer(first + second, tokens=tokens) for tokens in ("question", "mean"))
     assert table(own, "gains", "regime")["ceiling_bound"]["trajectories"] == 2
     assert own.tables["cohort"].data["trajectories"] != mean.tables["cohort"].data["trajectories"]
@@ -270,7 +281,9 @@ def test_mean_tokens_order_configurations_by_their_mean() -> None:
 
 def test_native_size_enters_regimes_and_only_on_request_compute() -> None:
     rows = _grid([[0.1] * 4, [0.1] * 4])
-    native = [rows[0] | {"configuration_id": 77, "input_mode": "native", "input_size": None, "credit": 1.0, "p_gold": 1.0, "visual_tokens": 9999}]
+    native = [
+        rows[0] | {"configuration_id": 77, "input_mode": "native", "input_size": None, "credit": 1.0, "p_gold": 1.0, "visual_tokens": 9999}
+    ]
     result = answer(rows + native)
     assert result.headline["scaling_bound"] == 1  # 1.8 / 9 = 0.2
     assert table(result, "gains", "regime")["scaling_bound"]["gain"] == pytest.approx(0)
@@ -342,13 +355,19 @@ def test_full_data_gives_no_warning() -> None:
 
 def _numbers(result: Result) -> str:
     envelope = result.envelope()
-    return json.dumps({name: envelope[name] for name in ("headline", "tables", "warnings")} | {"digest": result.cohort.digest}, sort_keys=True)
+    return json.dumps(
+        {name: envelope[name] for name in ("headline", "tables", "warnings")} | {"digest": result.cohort.digest}, sort_keys=True
+    )
 
 
 def test_ids_and_row_order_do_not_matter() -> None:
     rows = messy.rows(7)
     shuffled = [rows[place] for place in np.random.default_rng(0).permutation(len(rows))]
-    renamed = [row | {"question_id": 9_999 - row["question_id"], "configuration_id": 1_000 - row["configuration_id"], "run_id": 5_000 - row["run_id"]} for row in shuffled]
+    renamed = [
+        row
+        | {"question_id": 9_999 - row["question_id"], "configuration_id": 1_000 - row["configuration_id"], "run_id": 5_000 - row["run_id"]}
+        for row in shuffled
+    ]
     assert _numbers(answer(renamed)) == _numbers(answer(rows))
 
 

@@ -53,7 +53,8 @@ def test_means_skip_nan_and_empty_groups_have_none() -> None:
 
 
 def test_distinct_values_are_counted_by_group() -> None:
-    assert distinct_by(np.array([0, 0, 0, 1, 1]), np.array([5.0, 5, 6, np.nan, 1]), 3).tolist() == [2, 1, 0]
+    values = np.array([5.0, 6.0, np.nan, 1.0, 5.0])
+    assert distinct_by(np.array([0, 0, 0, 1, 1]), np.array([0, 4, 1, 2, 3]), values, 3).tolist() == [2, 1, 0]
 
 
 def test_positions_follow_the_sorted_order() -> None:
@@ -64,7 +65,7 @@ def test_empty_columns_are_fine() -> None:
     none, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
     assert quartile_by(none, numbers).tolist() == []
     assert position_by(none, np.zeros(0, dtype=np.uint64)).tolist() == []
-    assert distinct_by(none, numbers, 2).tolist() == [0, 0]
+    assert distinct_by(none, none, numbers, 2).tolist() == [0, 0]
 
 
 def test_cutoffs_compare_nine_decimals() -> None:
