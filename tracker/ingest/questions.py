@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from tracker.database import bulk
@@ -15,9 +17,6 @@ from tracker.schema import Benchmark, Question, QuestionLabel, Record, Trajector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-
 ATTRIBUTES: tuple[str, ...] = (
     "content_hash",
     "hash_repeats",
@@ -43,6 +42,7 @@ class Questions:
         self.connection = connection
         self._known: dict[int, dict[str, tuple[int, dict[str, Any]]]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
+        self._first_facts: dict[int, pa.Table] = {}
         self.rehashed: set[int] = set()
         """Benchmarks whose content hashes changed."""
 
@@ -50,9 +50,24 @@ class Questions:
         """Ids of a run's questions; what the run says about them is merged in."""
         known = self._benchmark(benchmark_id)
         if (benchmark_id, facts_digest) not in self._facts_seen:
-            self.merge_rows(benchmark_id, facts.to_pylist())
+            news = self._news(benchmark_id, facts)
+            if news.num_rows:
+                self.merge_rows(benchmark_id, news.to_pylist())
             self._facts_seen.add((benchmark_id, facts_digest))
+            self._first_facts.setdefault(benchmark_id, facts)
         return _Ids(known)
+
+    def _news(self, benchmark_id: int, facts: pa.Table) -> pa.Table:
+        """The rows that may say more than the first run of the benchmark said; compared by column, since runs mostly repeat it."""
+        first = self._first_facts.get(benchmark_id)
+        if first is None or not first.column("key").equals(facts.column("key")):
+            return facts
+        says_more = pa.repeat(pa.scalar(value=False), facts.num_rows)
+        for name in ATTRIBUTES:
+            value = facts.column(name).combine_chunks()
+            same = pc.fill_null(pc.equal(value, first.column(name).combine_chunks()), fill_value=False)
+            says_more = pc.or_(says_more, pc.and_(pc.is_valid(value), pc.invert(same)))
+        return facts.filter(says_more)
 
     def merge_rows(self, benchmark_id: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         """Insert new keys, complete old ones; returns ids by key."""
