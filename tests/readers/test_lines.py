@@ -79,7 +79,10 @@ def test_deep_nesting_is_an_error_not_a_crash(tmp_path: Path) -> None:
     assert found[1].value == {"a": 1}
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=5), st.one_of(st.integers(), st.floats(), st.text(), st.none()), max_size=4), max_size=20), st.integers(1, 50))
+@given(
+    st.lists(st.dictionaries(st.text(max_size=5), st.one_of(st.integers(), st.floats(), st.text(), st.none()), max_size=4), max_size=20),
+    st.integers(1, 50),
+)
 def test_any_block_size_gives_the_same_lines(tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], block: int) -> None:
     path = written(tmp_path_factory.mktemp("lines") / "a.jsonl", "\n".join(json.dumps(row) for row in rows).encode())
     with pytest.MonkeyPatch.context() as patch:

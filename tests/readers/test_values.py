@@ -34,17 +34,25 @@ def test_numbers_keep_zero_nan_and_nothing_apart(value: object, expected: Number
     assert values.number(value) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(True, True), ("TRUE", True), (1, True), (0.0, False), ("0", False), (0.5, None), ("yes", None), (2, None), (None, None)])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, True), ("TRUE", True), (1, True), (0.0, False), ("0", False), (0.5, None), ("yes", None), (2, None), (None, None)],
+)
 def test_truth_is_never_guessed(value: object, expected: bool | None) -> None:
     assert values.truth(value) is expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(3, 3), (4.0, 4), ("5", 5), ("6.0", 6), (3.5, None), (True, None), ("x", None), (2**70, None), (math.inf, None)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(3, 3), (4.0, 4), ("5", 5), ("6.0", 6), (3.5, None), (True, None), ("x", None), (2**70, None), (math.inf, None)]
+)
 def test_whole_numbers(value: object, expected: int | None) -> None:
     assert values.whole(value) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(12.0, "12"), (1.5, "1.5"), (0, "0"), (False, "false"), ("", ""), (math.nan, None), (None, None), ([1, "a"], '[1,"a"]')])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(12.0, "12"), (1.5, "1.5"), (0, "0"), (False, "false"), ("", ""), (math.nan, None), (None, None), ([1, "a"], '[1,"a"]')],
+)
 def test_text_of_ids_does_not_depend_on_how_a_table_stored_them(value: object, expected: str | None) -> None:
     assert values.text(value) == expected
 

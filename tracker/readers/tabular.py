@@ -31,6 +31,7 @@ GATHERED_ROWS = 500
 OUTCOME = frozenset({"correct", "score", "status"})
 RECORD_LINES = 10_000
 RECORD_CHARACTERS = 64 << 20
+NOT_CLOSED = "a quote that is opened here is not closed where it should be (correct or delete the line)"
 PARQUET_MAGIC = b"PAR1"
 Kind = Literal["jsonl", "json", "csv", "tsv", "parquet"]
 
@@ -320,11 +321,11 @@ class _CsvRecords:
         try:
             cells = next(csv.reader(text(), delimiter=self._delimiter or ",", strict=True))
         except UnicodeDecodeError as err:
-            return self._refuse(used, not_utf8(err, self.path, err.start + 1))
+            return self._refuse(used, not_utf8(err, self.path, err.start + 1) if len(used) == 1 else NOT_CLOSED)
         except (csv.Error, StopIteration) as err:
             self.cut_off = first.number if not used[-1].ended and len(used) == 1 else self.cut_off
-            reason = "a quote that is opened here is not closed" if "end of data" in str(err) else f"not valid CSV: {err}"
-            return self._refuse(used, f"{reason} (correct or delete the line)")
+            open_quote = len(used) > 1 or "end of data" in str(err)
+            return self._refuse(used, NOT_CLOSED if open_quote else f"not valid CSV: {err} (correct or delete the line)")
         if len(cells) != len(self.names):
             last = not used[-1].ended and len(cells) < len(self.names)
             self.cut_off = first.number if last else self.cut_off
