@@ -100,7 +100,7 @@ def test_documents_say_where_they_are_broken(tmp_path: Path) -> None:
         json_document(written(tmp_path / "b.json", b'{\n"a": x}'))
     with pytest.raises(SourceFormatError, match="cut off"):
         json_document(written(tmp_path / "c.json", b'{"a": [1, 2'))
-    with pytest.raises(InputError, match="line 2.*0xe9"):
+    with pytest.raises(InputError, match=r"line 2.*0xe9"):
         json_document(written(tmp_path / "d.json", b'{\n"a": "\xe9"}'))
     with pytest.raises(InputError, match="empty file"):
         json_document(written(tmp_path / "e.json", b" \n"))

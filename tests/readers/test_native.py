@@ -157,6 +157,9 @@ def test_every_column_reaches_its_own_place(tmp_path: Path, form: str) -> None:
 def test_tables_have_the_schemas_of_the_contract(tmp_path: Path) -> None:
     (batch,) = read(READER, jsonl(tmp_path / "a.jsonl", FULL | {"extra": 0.5})).batches
     assert batch.records.schema == RECORDS
+    assert batch.questions is not None
+    assert batch.labels is not None
+    assert batch.record_scores is not None
     assert batch.questions.schema == QUESTIONS
     assert batch.labels.schema == LABELS
     assert batch.record_scores.schema == RECORD_SCORES
@@ -311,9 +314,9 @@ def test_a_truncated_last_line_makes_every_run_of_the_file_partial(tmp_path: Pat
     found = read(READER, path)
     assert list(found.reasons) == [3]
     last = {batch.run.model: batch.run for batch in found.batches}
-    assert {model: (run.status, run.status_reason) for model, run in last.items()} == {
-        model: ("partial", "the file is cut off in line 3") for model in ("m", "n")
-    }
+    assert {model: (run.status, run.status_reason) for model, run in last.items()} == dict.fromkeys(
+        ("m", "n"), ("partial", "the file is cut off in line 3")
+    )
     assert len(found.records) == 2
 
 

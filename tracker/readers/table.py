@@ -139,7 +139,7 @@ class _Table:
             )
             listed = [field for field, cell in cells.items() if isinstance(cell, list) and len(cell) == size]
         lengths = {len(cells[field]) for field in listed}
-        outcome = [field for field in ("prediction", "correct", "score") if isinstance(cells.get(field), list)]
+        outcome = [field for field in ("prediction", "correct", "score", "gold") if isinstance(cells.get(field), list)]
         if len(lengths) != 1 or not set(outcome) <= set(listed):
             found = ", ".join(f"{field} {len(cell)}" for field, cell in cells.items() if isinstance(cell, list)) or "no lists"
             message = f"expected lists of one length to unfold, found {found}"

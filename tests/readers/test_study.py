@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tracker.batch import RunHeader, Settings, Source
+from tracker.errors import InputError, UsageError
+from tracker.study import Study, find_study
+
+HEADER = RunHeader(model="m", benchmark="b")
+
+
+def study(folder: Path, text: str) -> Study:
+    path = folder / "study.toml"
+    path.write_text(text)
+    return Study.load(path)
+
+
+def source(path: Path | str, reader: str = "native") -> Source:
+    return Source(reader=reader, uri=str(path), files=())
+
+
+def test_an_empty_study_changes_nothing() -> None:
+    empty = Study.empty()
+    assert empty.apply(HEADER, source("/a/b.jsonl")) is HEADER
+    assert empty.effective(source("/a/b.jsonl")) == {}
+    assert empty.root is None
+
+
+def test_paths_give_fields_inside_the_study_relative_to_it_else_absolute(tmp_path: Path) -> None:
+    (tmp_path / "px999").mkdir()
+    found = study(tmp_path / "px999", "[[path]]\npattern = 'px(?P<input_size>\\d+)'\ninput_mode = \"fixed\"\n")
+    assert found.fields(tmp_path / "px999" / "px448" / "a.jsonl") == {"input_size": 448, "input_mode": "fixed"}
+    assert found.fields(tmp_path / "px999" / "a.jsonl") == {}
+    assert found.fields("/elsewhere/px672/a.jsonl") == {"input_size": 672, "input_mode": "fixed"}
+    assert found.fields("mlflow://host/px672/run") == {"input_size": 672, "input_mode": "fixed"}
+
+
+def test_later_rules_win_and_constants_may_use_groups(tmp_path: Path) -> None:
+    found = study(
+        tmp_path,
+        """
+        [[path]]
+        pattern = '(?P<arm>[a-z]+)-(?P<size>\\d+)(?P<tags__note>!)?'
+        variant = "{arm} at {size}"
+        model = "first"
+        tags.site = "north"
+        settings.seed = 3
+        [[path]]
+        pattern = 'crop'
+        model = "second"
+        """,
+    )
+    assert found.fields(tmp_path / "crop-448.jsonl") == {
+        "variant": "crop at 448",
+        "model": "second",
+        "tags.site": "north",
+        "settings.seed": 3,
+    }
+    header = found.apply(HEADER, source(tmp_path / "pool-9!.jsonl"))
+    assert (header.model, header.configuration.variant, header.tags, header.settings) == (
+        "first",
+        "pool at 9",
+        {"site": "north", "note": "!"},
+        {"seed": 3},
+    )
+
+
+def test_the_run_s_own_config_gives_fields_after_the_path(tmp_path: Path) -> None:
+    found = study(
+        tmp_path,
+        """
+        [[path]]
+        pattern = '.'
+        pixel_cap = 1
+        [[config]]
+        key = "model_args.max_pixels"
+        to = "pixel_cap"
+        [[config]]
+        key = "command"
+        to = "precision"
+        pattern = '--dtype (\\w+)'
+        [[config]]
+        key = "tags.branch"
+        to = "variant"
+        [[config]]
+        key = "not.there"
+        to = "prompt"
+        """,
+    )
+    header = HEADER.model_copy(
+        update={"settings": {"model_args": {"max_pixels": "1003520"}, "command": "run --dtype bf16"}, "tags": {"branch": "vcd"}}
+    )
+    applied = found.apply(header, source("/a.jsonl"))
+    assert applied.configuration == Settings(pixel_cap=1003520, precision="bf16", variant="vcd")
+
+
+def test_a_value_that_does_not_fit_its_field_names_file_field_and_value(tmp_path: Path) -> None:
+    found = study(tmp_path, "[[path]]\npattern = '(?P<input_size>[a-z]+)\\.jsonl'\n")
+    with pytest.raises(InputError, match=r"big\.jsonl.*study\.toml.*input_size.*found 'big'"):
+        found.fields(tmp_path / "big.jsonl")
+
+
+def test_labels_questions_and_aliases(tmp_path: Path) -> None:
+    found = study(
+        tmp_path, 'labels = ["l/labels.csv"]\n[questions]\n"V*Bench" = 191\n[model_aliases]\nx = "X"\n[benchmark_aliases]\ny = "Y"\n'
+    )
+    assert found.labels == (tmp_path / "l" / "labels.csv",)
+    assert (found.questions, found.model_aliases, found.benchmark_aliases) == ({"V*Bench": 191}, {"x": "X"}, {"y": "Y"})
+    assert found.root == tmp_path
+
+
+BAD = {
+    "qestions = 1": r"qestions: unknown key 'qestions'; did you mean 'questions'",
+    "[[path]]\npatern = 'x'": r"\[\[path\]\] 1.patern: unknown key 'patern'; did you mean 'pattern'",
+    "[[path]]\npattern = 'x'\ninput_sise = 3": r"unknown key 'input_sise'; did you mean 'input_size'",
+    "[[path]]\npattern = '('": r"\[\[path\]\] 1.pattern: not a regular expression",
+    "[[path]]\npattern = '(?P<input_sze>x)'": r"pattern: group 'input_sze' is no field; did you mean 'input_size'\? \(or use it",
+    "[[path]]\npattern = 'x'\nvariant = '{arm}'": r"\{arm\} is no group of pattern",
+    "[[config]]\nkey = 'a'\nto = 'modl'": r"\[\[config\]\] 1.to: 'modl' is no field; did you mean 'model'",
+    "[[config]]\nkey = 'a'": r"\[\[config\]\] 1.to: missing",
+    "[[table]]\nfiles = 'x'\n[table.columns]\nprediction = 'a'\ngold = 'b'": r"question_id is missing",
+    "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'": r"expected correct, score, or both prediction and gold",
+    "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'\ncorect = 'b'": r"'corect' is no field; did you mean 'correct'",
+    "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'\ncorrect = { valu = 1 }": r"unknown key 'valu'; did you mean 'value'",
+    "[questions]\nb = 0": r"questions.b: Input should be greater than 0",
+    "labels = [ = ]": r"not valid TOML: .*line 1",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_mistakes_name_the_file_the_key_and_the_nearest_known_one(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match=BAD[text]) as caught:
+        study(tmp_path, text)
+    assert caught.value.where == str(tmp_path / "study.toml")
+
+
+def test_a_missing_study_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        Study.load(tmp_path / "none.toml")
+
+
+def test_the_effective_mapping_holds_what_decides_and_nothing_else(tmp_path: Path) -> None:
+    text = """
+        [questions]
+        b = 10
+        c = 20
+        [[path]]
+        pattern = 'b1/'
+        benchmark = "b"
+        input_size = 448
+        [[table]]
+        files = 't\\.csv$'
+        model = "m"
+        [table.columns]
+        question_id = "id"
+        correct = "hit"
+    """
+    found = study(tmp_path, text)
+    assert found.effective(source(tmp_path / "b1" / "a.jsonl")) == {"path": {"benchmark": "b", "input_size": 448}, "questions": {"b": 10}}
+    assert found.effective(source(tmp_path / "a.jsonl")) == {"questions": {"b": 10, "c": 20}}
+    assert set(found.effective(source(tmp_path / "b1" / "t.csv", "table"))) == {"path", "questions", "table", "captures"}
+    moved = study(tmp_path, text.replace("c = 20", "c = 21"))
+    assert moved.effective(source(tmp_path / "b1" / "a.jsonl")) == found.effective(source(tmp_path / "b1" / "a.jsonl"))
+
+
+def test_the_study_file_is_looked_for_in_the_folders_given_then_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    assert find_study([tmp_path / "runs"]) is None
+    (tmp_path / "study.toml").touch()
+    assert find_study([tmp_path / "runs"]) == Path("study.toml")
+    (tmp_path / "runs" / "study.toml").touch()
+    assert find_study([tmp_path / "runs"]) == tmp_path / "runs" / "study.toml"
+    assert find_study([tmp_path / "runs" / "a.jsonl"]) == tmp_path / "runs" / "study.toml"
+
+
+def test_a_study_crosses_process_borders(tmp_path: Path) -> None:
+    found = study(tmp_path, "[[path]]\npattern = 'px(?P<input_size>\\d+)'\n")
+    found.fields(tmp_path / "px1")
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301
+    assert again == found
+    assert again.fields(tmp_path / "px448") == {"input_size": 448}
