@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from analyses.matched import Matched
     from analyses.observations import Data, Observations
     from analyses.result import Table
-    from tracker.lake import Session
+    from analyses.session import StarSession
 
 NAME = "ceiling"
 By = Literal["series", "family", "suite", "benchmark", "task", "domain", "skill", "category"]
@@ -64,7 +64,7 @@ class Parameters(AnalysisParameters):
         return self
 
 
-def run(session: Session, parameters: Parameters) -> Result:
+def run(session: StarSession, parameters: Parameters) -> Result:
     """Sort trajectories into regimes and test how the ceiling responds to compute."""
     started = time.perf_counter()
     sql = cohort_sql(NAME, parameters)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from analyses.parameters import AnalysisParameters
-    from tracker.lake import Session
+    from analyses.session import StarSession
 
 IDS = ("question_id", "configuration_id", "repetition", "attempt")
 KEYS = ("benchmark", "question_key", "series")
@@ -102,7 +102,7 @@ class Data:
 
 
 def load(
-    session: Session, parameters: AnalysisParameters, *, records: Literal["scored", "both"], tokens: Literal["question", "mean"]
+    session: StarSession, parameters: AnalysisParameters, *, records: Literal["scored", "both"], tokens: Literal["question", "mean"]
 ) -> Data:
     """Read the materialised table `cohort` and its trajectories."""
     rows = {name: np.ma.getdata(column) if name in IDS else floats(column) for name, column in _select(session, "ceiling_rows").items()}
@@ -127,7 +127,7 @@ def load(
     raise AnalysisError(message, hint="trackr lake rebuild makes the lake again")
 
 
-def _select(session: Session, name: str) -> dict[str, Any]:
+def _select(session: StarSession, name: str) -> dict[str, Any]:
     return select(session.connection, statement(name), where=name)
 
 
@@ -161,7 +161,9 @@ def _natural_order(rows: dict[str, Any], questions: Questions, configurations: C
     return _Place(order, question[order], configuration[order])
 
 
-def _with_options(session: Session, questions: Questions, question: npt.NDArray[np.int64], stated: npt.NDArray[np.float64]) -> Questions:
+def _with_options(
+    session: StarSession, questions: Questions, question: npt.NDArray[np.int64], stated: npt.NDArray[np.float64]
+) -> Questions:
     """Numbers of options: as stated, else as many as there are option scores; negative where these disagree."""
     n_options = np.full(len(questions.ids), np.nan)
     n_options[question] = stated
@@ -186,7 +188,7 @@ def _conditions(parameters: AnalysisParameters, records: Literal["scored", "both
 
 
 def _trajectories(
-    session: Session, parameters: AnalysisParameters, configurations: Configurations, conditions: list[str]
+    session: StarSession, parameters: AnalysisParameters, configurations: Configurations, conditions: list[str]
 ) -> tuple[Questions, Trajectories]:
     """The stored trajectories, or those of the narrowed answers by the same SQL, and their questions."""
     source = f"({session.trajectories_sql(' and '.join(conditions))})" if conditions else "trajectories"
@@ -232,7 +234,7 @@ def places(needles: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[n
     return np.where(values[order][found] == needles, order[found], -1).astype(np.int64)
 
 
-def _mean_tokens(session: Session, questions: Questions, configurations: Configurations) -> npt.NDArray[np.float64]:
+def _mean_tokens(session: StarSession, questions: Questions, configurations: Configurations) -> npt.NDArray[np.float64]:
     """Mean visual tokens by configuration and question (that is, by the question's benchmark)."""
     columns = select(session.connection, statement("ceiling_tokens"), where="cells")
     names = np.unique(questions.benchmark.astype(str))

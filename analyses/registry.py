@@ -11,7 +11,7 @@ from tracker.errors import UsageError
 if TYPE_CHECKING:
     from analyses.parameters import AnalysisParameters
     from analyses.result import Result
-    from tracker.lake import Session
+    from analyses.session import StarSession
 
 
 class AnalysisModule(Protocol):
@@ -20,7 +20,7 @@ class AnalysisModule(Protocol):
     NAME: str
     Parameters: type[AnalysisParameters]
 
-    def run(self, session: Session, parameters: AnalysisParameters) -> Result:
+    def run(self, session: StarSession, parameters: AnalysisParameters) -> Result:
         """Answer the question from a session."""
 
 

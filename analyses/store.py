@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from analyses.result import Column, Table
 from tracker.errors import AnalysisError
 from tracker.schema import Analysis, Fit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from analyses.result import FittedLaw, Result
     from tracker.database import Database
 
-LISTED = (Analysis.id, Analysis.name, Analysis.created_at, Analysis.data_version, Analysis.cohort_rows, Analysis.seconds, Analysis.headline)
+LISTED = (
+    Analysis.id,
+    Analysis.name,
+    Analysis.created_at,
+    Analysis.data_version,
+    Analysis.parameters,
+    Analysis.cohort_rows,
+    Analysis.seconds,
+    Analysis.headline,
+)
 
 
 def save(db: Database, result: Result) -> int:
@@ -35,17 +46,38 @@ def save(db: Database, result: Result) -> int:
         "seed": result.seed,
         "seconds": result.seconds,
         "headline": envelope["headline"],
-        "result": {
-            "tables": envelope["tables"],
-            "titles": {name: table.title for name, table in result.tables.items()},
-            "warnings": envelope["warnings"],
-        },
+        "result": {"tables": envelope["tables"], "warnings": envelope["warnings"], "about": _about(result)},
     }
     with db.write() as transaction:
         identity: int = transaction.connection.execute(sa.insert(Analysis).values(values).returning(Analysis.id)).scalar_one()
         if result.fits:
             transaction.connection.execute(sa.insert(Fit), [_fit(identity, fit) for fit in result.fits])
     return identity
+
+
+def _about(result: Result) -> dict[str, Any]:
+    """What JSON objects do not keep: the order of names, and what tables and columns mean."""
+    tables = [
+        {"name": name, "title": table.title, "shown": table.shown, "columns": [dataclasses.asdict(column) for column in table.columns]}
+        for name, table in result.tables.items()
+    ]
+    return {"headline": list(result.headline), "tables": tables}
+
+
+def tables_of(row: Mapping[str, Any]) -> dict[str, Table]:
+    """The tables of a stored result as they were."""
+    tables = {}
+    for about in row["result"]["about"]["tables"]:
+        columns = tuple(Column(**column) for column in about["columns"])
+        rows = row["result"]["tables"][about["name"]]
+        data = {column.name: [line[column.name] for line in rows] for column in columns}
+        tables[about["name"]] = Table(title=about["title"], columns=columns, data=data, shown=about["shown"])
+    return tables
+
+
+def headline_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The headline of a stored result in its own order."""
+    return {name: row["headline"][name] for name in row["result"]["about"]["headline"]}
 
 
 def stored(db: Database, name: str | None = None) -> list[dict[str, Any]]:

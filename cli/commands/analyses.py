@@ -69,41 +69,25 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     from analyses.text import number
 
     for row in rows:
-        first = list(row["headline"].items())[:HEADLINES]
-        numbers = ", ".join(f"{name} {number(value, 'share' if isinstance(value, float) else 'count')}" for name, value in first)
-        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  data {row['data_version']}  {numbers}"
+        shares = [(name, value) for name, value in row["headline"].items() if isinstance(value, float)][:HEADLINES]
+        numbers = ", ".join(f"{name} {number(value, 'share')}" for name, value in shares)
+        where = f"  where {' '.join(row['parameters']['where'].split())}" if row["parameters"].get("where") else ""
+        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}{where}"
 
 
 def _described(row: Mapping[str, Any]) -> Iterator[str]:
     """Facts, headline and tables of a stored result."""
-    from analyses.result import Column, Table
+    from analyses.store import headline_of, tables_of
     from analyses.text import render_headline, render_table
 
     yield f"analysis {row['id']}: {row['name']}, {_minute(row['created_at'])} UTC, data version {row['data_version']}, trackr {row['code_version']}"
     yield f"parameters {json.dumps(row['parameters'], ensure_ascii=False)}"
     yield f"cohort {row['cohort_rows']:,} rows, digest {row['cohort_digest']}\n"
-    yield render_headline(row["headline"])
-    result = row["result"]
-    for name, rows in result["tables"].items():
-        names = list(rows[0]) if rows else []
-        columns = tuple(Column(column, "", _kind_of([line[column] for line in rows])) for column in names)
-        table = Table(
-            title=result.get("titles", {}).get(name, name),
-            columns=columns,
-            data={column: [line[column] for line in rows] for column in names},
-            shown=20,
-        )
+    yield render_headline(headline_of(row))
+    for name, table in tables_of(row).items():
         yield "\n" + render_table(name, table)
-    for warning in result["warnings"]:
+    for warning in row["result"]["warnings"]:
         yield f"\nwarning: {warning}"
-
-
-def _kind_of(values: list[Any]) -> Any:
-    """How a stored column is printed."""
-    known = [value for value in values if value is not None]
-    if any(isinstance(value, str) for value in known):
-        return "text"
-    return "share" if any(isinstance(value, float) for value in known) else "count"
 
 
 def _minute(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -85,39 +85,17 @@ class PlantedSession:
     def ensure_files(self) -> None:
         """Nothing to open: the tables are in memory."""
 
-    def trajectories_sql(self, where: str | None) -> str:
+    def trajectories_sql(self, where: str | None = None) -> str:
         """The trajectories of the answers that satisfy a condition."""
         return TRAJECTORIES.format(where=where or "true")
-
-
-@dataclass
-class Model:
-    """A model of a planted study."""
-
-    name: str
-    series: str
-    parameters: int | None
-    family: str = "F"
-
-
-@dataclass
-class Question:
-    """A question of a planted study."""
-
-    benchmark: str
-    key: str
-    n_options: int | None = 4
-    labels: dict[str, str] = field(default_factory=dict)
-    option_scores: tuple[int, ...] = ()
-    """Numbers of option scores that its records hold, one record each."""
 
 
 def session(rows: Sequence[dict[str, Any]] | pd.DataFrame, option_scores: dict[int, Sequence[int]] | None = None) -> PlantedSession:
     """A session over answers given as dicts or a frame; columns that are not given are null, `counts` is true unless it says otherwise."""
     frame = pd.DataFrame(rows)
-    frame = frame.assign(
-        **{name: value for name, value in {"counts": True, "repetition": 0, "attempt": 0, "status": "scored"}.items() if name not in frame}
-    )
+    for name, value in (("counts", True), ("repetition", 0), ("attempt", 0), ("status", "scored")):
+        if name not in frame:
+            frame[name] = value
     if "run_id" not in frame:
         frame["run_id"] = frame["configuration_id"] if len(frame) else []
     connection = duckdb.connect()
@@ -172,7 +150,8 @@ SIZES = (7.5e8, 2.0e9, 4.1e9, 8.2e9, 1.45e10, 3.2e10)
 def study(scale: float = 1.0, seed: int = 0) -> PlantedSession:
     """A study with the paper's grid, made column by column; `scale` shrinks the number of questions."""
     rng = np.random.default_rng(seed)
-    blocks, first_question = [], 0
+    blocks: list[pd.DataFrame] = []
+    first_question = 0
     for benchmark, suite, n, input_sizes in GRID:
         n_questions = max(2, round(n * scale))
         easiness = rng.normal(0.0, 2.5, n_questions)

@@ -16,12 +16,12 @@ from tests.analyses import messy, naive
 from tests.analyses.planted import PlantedSession, session, study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from analyses.result import Result
 
 
-def answer(rows: list[dict[str, Any]], option_scores: dict[int, list[int]] | None = None, **options: Any) -> Result:
+def answer(rows: list[dict[str, Any]], option_scores: dict[int, Sequence[int]] | None = None, **options: Any) -> Result:
     return run(session(rows, option_scores), Parameters(**options))
 
 
