@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 from alembic import command
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from sqlalchemy.exc import IntegrityError
 
 from tests.migrations import ddl
 from tracker.config import sqlite_path
@@ -302,6 +305,38 @@ def test_foreign_keys_hold_again_after_an_upgrade(sqlite_engine: sa.Engine) -> N
     migrate.upgrade(sqlite_engine)
     with sqlite_engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_rebuilding_a_table_keeps_what_refers_to_it(engine: sa.Engine) -> None:
+    """SQLite alters a table by making it anew; dropping the old one must not delete the rows that hang on it."""
+    migrate.upgrade(engine)
+    prefix = "" if engine.dialect.name == "sqlite" else "trackr."
+    with engine.begin() as connection:
+        for statement in (
+            "INSERT INTO {0}series (id, name, origin) VALUES (1, 'InternVL3', 'found')",
+            "INSERT INTO {0}models (id, name, series_id, origin) VALUES (7, 'InternVL3-8B', 1, 'found')",
+            "INSERT INTO {0}model_aliases (alias, model_id, origin) VALUES ('OpenGVLab/InternVL3-8B', 7, 'found')",
+        ):
+            connection.exec_driver_sql(statement.format(prefix))
+    with migrate._migrating(engine) as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        with operations.batch_alter_table("models") as batch:
+            batch.create_check_constraint("ck_models_name_not_empty", "name <> ''")
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql(f"SELECT model_id FROM {prefix}model_aliases").scalars().all() == [7]
+        with pytest.raises(IntegrityError):
+            connection.exec_driver_sql(f"UPDATE {prefix}models SET name = ''")
+
+
+def test_an_upgrade_that_would_break_a_reference_is_undone(sqlite_engine: sa.Engine) -> None:
+    migrate.upgrade(sqlite_engine)
+    with (
+        pytest.raises(DatabaseError, match="break a reference from model_aliases to models"),
+        migrate._migrating(sqlite_engine) as connection,
+    ):
+        connection.exec_driver_sql("INSERT INTO model_aliases (alias, model_id, origin) VALUES ('nobody', 99, 'found')")
+    with sqlite_engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM model_aliases").scalar() == 0
 
 
 def test_a_folder_with_a_percent_sign_is_no_obstacle(tmp_path_factory: pytest.TempPathFactory) -> None:
