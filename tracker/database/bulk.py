@@ -128,7 +128,7 @@ def _readable_column(column: sa.Column[Any], *, sqlite: bool) -> sa.ColumnElemen
 
 
 def _stream(connection: sa.Connection, query: sa.Select[Any], schema: pa.Schema) -> Iterator[pa.Table]:
-    result = connection.execution_options(stream_results=True, max_row_buffer=CHUNK_ROWS).execute(query)
+    result = connection.execute(query, execution_options={"stream_results": True, "max_row_buffer": CHUNK_ROWS})
     while rows := result.fetchmany(CHUNK_ROWS):
         values = list(zip(*rows, strict=True))
         yield pa.table([_arrow_column(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema)
