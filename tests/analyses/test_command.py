@@ -1,0 +1,239 @@
+"""`trackr analyze` and `trackr analyses`, from run folders to answers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import tracker
+from analyses.ceiling import Parameters, run
+from analyses.cohort import statement
+from analyses.regimes import REGIMES
+from cli.main import main
+from tests.analyses import naive
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+    from click.testing import Result as Outcome
+
+
+class Store:
+    """A store with a small simulated study."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.db = folder, folder / "store" / "trackr.db"
+
+    def call(self, *arguments: object) -> Outcome:
+        @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+        @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+        def command(words: tuple[str, ...]) -> None:
+            main([*words, "--db", str(self.db)])
+
+        return CliRunner().invoke(command, [str(argument) for argument in arguments], catch_exceptions=False)
+
+    def json(self, *arguments: object) -> dict[str, Any]:
+        outcome = self.call(*arguments, "--json")
+        assert outcome.exit_code == 0, outcome.stderr
+        answer: dict[str, Any] = json.loads(outcome.stdout)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    made = Store(tmp_path_factory.mktemp("command"))
+    with pytest.raises(SystemExit, match="0"):
+        main(["simulate", "--preset", "demo", "--scale", "0.2", "--out", str(made.folder / "runs"), "-q"])
+    with tracker.open(str(made.db)) as opened:
+        opened.ingest(made.folder / "runs")
+    return made
+
+
+@pytest.fixture(scope="module")
+def answers(store: Store) -> list[dict[str, Any]]:
+    with tracker.open(str(store.db)) as opened:
+        relation = opened.session().connection.execute("select * from answers")
+        names = [column[0] for column in relation.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+
+
+def test_every_number_equals_loops_over_the_answers_of_the_lake(store: Store, answers: list[dict[str, Any]]) -> None:
+    result = store.json("analyze", "ceiling", "--cutoff", "0.2", "--no-save")
+    accuracy, kept = naive.accuracies(answers), naive.matched(answers)
+    regimes = Counter(naive.regime(value) for value in accuracy.values())
+    headline = result["headline"]
+    assert headline["trajectories"] == len(accuracy)
+    assert {name: headline[name] for name in REGIMES} == pytest.approx({name: regimes[name] / len(accuracy) for name in REGIMES})
+    assert headline["matched_trajectories"] == len(kept) > 100
+    for measure in ("a", "p", "a*", "p*"):
+        met = [naive.criteria(members, measure, 0.1 if measure.endswith("*") else 0.2) for members in kept.values()]
+        found = {row["criterion"]: row[measure] for row in result["tables"]["persistence"]}
+        assert found == pytest.approx({rule: sum(each[rule] for each in met) / len(met) for rule in "HEPBJ"})
+    with tracker.open(str(store.db)) as opened:
+        fingerprints = dict(opened.session().connection.execute("select id, fingerprint from configurations").fetchall())
+    expected = naive.halves(answers, fingerprints, Parameters().seed)
+    for row in result["tables"]["halves"]:
+        accuracy_mean, slope = expected[row["series"], row["regime"]]
+        assert row["accuracy"] == pytest.approx(accuracy_mean)
+        assert row["slope"] == pytest.approx(slope, abs=1e-12)
+
+
+@pytest.mark.parametrize("condition", ["input_size <= 1024", "benchmark = 'TreeBench' and family = 'QwenVL'"])
+def test_where_equals_loops_over_what_it_leaves(store: Store, answers: list[dict[str, Any]], condition: str) -> None:
+    left = [
+        row
+        for row in answers
+        if (row["input_size"] <= 1024 if "size" in condition else (row["benchmark"], row["family"]) == ("TreeBench", "QwenVL"))
+    ]
+    result = store.json("analyze", "ceiling", "--where", condition, "--no-save")
+    regimes = Counter(naive.regime(value) for value in naive.accuracies(left).values())
+    assert {name: result["headline"][name] for name in REGIMES} == pytest.approx(
+        {name: regimes[name] / regimes.total() for name in REGIMES}
+    )
+    assert result["parameters"]["where"] == condition
+
+
+def test_a_cohort_file_replaces_the_cohort(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "cohort.sql"
+    file.write_text("-- mine\nselect * from answers where series = 'InternVL3' and $cutoff > 0;\n", encoding="utf-8")
+    result = store.json("analyze", "ceiling", "--cohort", file, "--no-save")
+    same = store.json("analyze", "ceiling", "--where", "series = 'InternVL3'", "--no-save")
+    assert result["headline"] == same["headline"]
+    assert result["headline"]["series"] == 1
+    assert result["cohort"]["digest"] == same["cohort"]["digest"]
+
+
+def test_mean_tokens_come_from_cells(store: Store, answers: list[dict[str, Any]]) -> None:
+    cells: dict[tuple[Any, Any], list[float]] = {}
+    for row in answers:
+        if not naive.missing(row["credit"]):
+            cells.setdefault((row["configuration_id"], row["benchmark"]), []).append(row["visual_tokens"])
+    mean = {key: sum(values) / len(values) for key, values in cells.items()}
+    averaged = [row | {"visual_tokens": mean.get((row["configuration_id"], row["benchmark"]))} for row in answers]
+    result = store.json("analyze", "ceiling", "--tokens", "mean", "--no-save")
+    kept = naive.matched(averaged)
+    assert result["headline"]["matched_trajectories"] == len(kept)
+    expected = sum(naive.criteria(members, "p", 0.2)["J"] for members in kept.values()) / len(kept)
+    assert next(row["p"] for row in result["tables"]["persistence"] if row["criterion"] == "J") == pytest.approx(expected)
+
+
+def test_human_output_is_on_stdout_and_talk_on_stderr(store: Store) -> None:
+    outcome = store.call("analyze", "ceiling", "--by", "domain", "--by", "skill", "--no-save")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith("trajectories")
+    assert "more rows: --csv DIR or --json gives all" in outcome.stdout
+    assert "p_gold missing" in outcome.stderr
+    assert "p_gold missing" not in outcome.stdout
+
+
+def test_results_are_stored_listed_and_shown(store: Store) -> None:
+    outcome = store.call("analyze", "ceiling", "--seed", "5")
+    identity = outcome.stderr.split("stored as analysis ")[1].split()[0]
+    listed = store.call("analyses", "list")
+    assert listed.stdout.splitlines()[0].split()[0] == identity
+    shown = store.call("analyses", "show", identity)
+    assert outcome.stdout.strip() in shown.stdout
+    assert store.json("analyses", "show", identity)["parameters"]["seed"] == 5
+    assert json.loads(store.call("analyses", "list", "--json").stdout)[0]["id"] == int(identity)
+
+
+def test_nothing_is_stored_on_request(store: Store) -> None:
+    before = store.call("analyses", "list").stdout
+    assert store.call("analyze", "ceiling", "--no-save").exit_code == 0
+    assert store.call("analyses", "list").stdout == before
+
+
+def test_what_cannot_be_stored_is_answered_with_a_warning(store: Store) -> None:
+    """A database that refuses the row: here a trigger, elsewhere a right that the user lacks."""
+    with sqlite3.connect(store.db) as connection:
+        connection.execute("create trigger refuse before insert on analyses begin select raise(abort, 'not for you'); end")
+    try:
+        outcome = store.call("analyze", "ceiling", "--json")
+    finally:
+        with sqlite3.connect(store.db) as connection:
+            connection.execute("drop trigger refuse")
+        connection.close()
+    assert outcome.exit_code == 0
+    assert any("not stored" in warning and "not for you" in warning for warning in json.loads(outcome.stdout)["warnings"])
+    assert "not stored" in outcome.stderr
+
+
+def test_files_are_written(store: Store, tmp_path: Path) -> None:
+    outcome = store.call(
+        "analyze", "ceiling", "--no-save", "--csv", tmp_path / "csv", "--plot", tmp_path / "p.svg", "--html", tmp_path / "r.html"
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    assert len(list((tmp_path / "csv").glob("*.csv"))) == 10
+    assert "<svg" in (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert "<h1>trackr analyze ceiling</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "said"),
+    [
+        (["--where", "bogus > 1"], 1, "query", "bogus"),
+        (["--where", "input_size >"], 1, "query", "syntax"),
+        (["--where", "1=1); drop table records; select (1"], 1, "query", "one SELECT"),
+        (["--where", "input_size < 0"], 1, "analysis", "no scored answer"),
+        (["--cohort", "nowhere.sql"], 3, "input", "No such file"),
+        (["--cutoff", "2"], 2, "usage", "less than or equal"),
+        (["--by", "colour"], 2, "usage", "colour"),
+        (["--plot", "figure.pdf"], 2, "usage", ".svg"),
+        (["--no-save", "--csv", "/proc/nowhere"], 1, "analysis", "cannot be written"),
+    ],
+    ids=["column", "syntax", "two-statements", "empty", "no-file", "range", "choice", "format", "unwritable"],
+)
+def test_failures_say_what_and_where(store: Store, arguments: list[str], code: int, kind: str, said: str) -> None:
+    plain = store.call("analyze", "ceiling", *arguments)
+    assert plain.exit_code == code
+    assert said in plain.stderr
+    assert not plain.stdout
+    as_json = store.call("analyze", "ceiling", *arguments, "--json")
+    assert as_json.exit_code == code
+    error = json.loads(as_json.stdout)["error"]
+    assert set(error) == {"kind", "message", "where", "hint"}
+    assert error["kind"] == kind
+
+
+def test_every_option_has_help_and_its_default(store: Store) -> None:
+    text = " ".join(store.call("analyze", "ceiling", "--help").stdout.split())
+    for name in Parameters.model_fields:
+        assert f"--{name.replace('_', '-')}" in text
+    assert "[default: 0.2]" in text
+
+
+def test_every_sql_file_runs_on_an_empty_lake(tmp_path: Path) -> None:
+    from importlib.resources import files
+
+    from tracker.database import open_database
+    from tracker.lake import Lake, connect, sync
+
+    database, lake = open_database(f"sqlite:///{tmp_path / 'trackr.db'}"), Lake(tmp_path / "lake")
+    sync(database, lake)
+    with connect(lake) as session:
+        session.connection.execute(f"create temp table cohort as {statement('ceiling')}", {"records": "scored"})
+        for file in (files("analyses") / "cohorts").iterdir():
+            text = file.read_text(encoding="utf-8")
+            assert text.startswith("-- ")
+            assert session.connection.execute(text, {"records": "both"} if "$records" in text else {}).fetchall() == []
+        session.connection.execute("drop table cohort")
+        with pytest.raises(tracker.errors.AnalysisError, match="no scored answer"):
+            run(session, Parameters())
+    database.close()
+
+
+def test_the_shipped_cohort_is_what_the_result_names(store: Store) -> None:
+    result = store.json("analyze", "ceiling", "--no-save")
+    with tracker.open(str(store.db)) as opened:
+        connection: duckdb.DuckDBPyConnection = opened.session().connection
+        rows = connection.execute(
+            f"select count(*) from ({result['cohort']['sql']})", {"records": result["parameters"]["records"]}
+        ).fetchone()
+    assert rows == (result["cohort"]["rows"],)
