@@ -11,12 +11,25 @@ import orjson
 from tracker.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tracker.batch import Source
     from tracker.readers.base import Reader
 
 BLOCK_BYTES = 1 << 20
+
+
+NUL_SIGNS = (b"\0", b"u0000")
+"""What the bytes of a text file hold where a value holds NUL: the character, or its escape in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A digest, and whether any value of the source can hold a NUL character."""
+
+    value: str
+    may_hold_nul: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +54,27 @@ def stamps(source: Source) -> tuple[Stamp, ...]:
     return tuple(found)
 
 
-def digest(source: Source, reader: Reader, effective: dict[str, Any]) -> str:
+def digest(source: Source, reader: Reader, effective: dict[str, Any]) -> Digest:
     """SHA-256 over the bytes of every file, the reader's name and version, and the effective mapping."""
     whole = hashlib.sha256()
     meaning = {"reader": reader.name, "version": reader.version, "mapping": source.mapping, "study": effective}
     whole.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str))
+    may_hold_nul = False
     for path in source.files:
         whole.update(b"\0file\0")
-        try:
-            with path.open("rb", buffering=0) as stream:
-                while block := stream.read(BLOCK_BYTES):
-                    whole.update(block)
-        except OSError as err:
-            message = f"cannot be read: {err.strerror}"
-            raise InputError(message, where=str(path), hint="check that it exists and that you may read it") from err
-    return whole.hexdigest()
+        end = b""
+        for block in _blocks(path):
+            whole.update(block)
+            may_hold_nul = may_hold_nul or any(sign in block or sign in end + block[:8] for sign in NUL_SIGNS)
+            end = block[-8:]
+    return Digest(whole.hexdigest(), may_hold_nul)
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb", buffering=0) as stream:
+            while block := stream.read(BLOCK_BYTES):
+                yield block
+    except OSError as err:
+        message = f"cannot be read: {err.strerror}"
+        raise InputError(message, where=str(path), hint="check that it exists and that you may read it") from err

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracker.errors import InputError, UsageError
-from tracker.ingest.digest import digest
+from tracker.ingest.digest import Digest, digest
 from tracker.readers import all_readers
 from tracker.readers.base import Folder
 
@@ -29,7 +29,7 @@ class Planned:
 
     source: Source
     reader: Reader
-    digest: str | None = None
+    digest: Digest | None = None
 
     @property
     def bytes(self) -> int:
@@ -60,7 +60,7 @@ def make_plan(paths: Sequence[Path], study: Study, known: Mapping[str, set[str]]
     reading, unchanged = [], []
     for planned in found:
         value = digests.get(planned.source.uri)
-        same = value is not None and value in known[planned.source.uri]
+        same = value is not None and value.value in known[planned.source.uri]
         (unchanged if same else reading).append(Planned(source=planned.source, reader=planned.reader, digest=value))
     return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped))
 
@@ -111,7 +111,7 @@ def _printable(source: Source) -> Source:
     return source if uri == source.uri else replace(source, uri=uri)
 
 
-def _digest_or_none(planned: Planned, study: Study) -> str | None:
+def _digest_or_none(planned: Planned, study: Study) -> Digest | None:
     """None for a file that cannot be read now: reading it will say why."""
     try:
         return digest(planned.source, planned.reader, study.effective(planned.source))

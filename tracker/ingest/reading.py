@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, RECORD_SCORES, RECORDS, AggregateScore, Batch, Refusal, RunHeader
 from tracker.errors import InputError, TrackrError
-from tracker.ingest.digest import digest, stamps
+from tracker.ingest.digest import Digest, digest, stamps
 from tracker.ingest.shape import clean_text, finish_records, with_attempts
 from tracker.readers import reader as reader_of
 
@@ -83,7 +84,7 @@ class Reading:
             self.spool.with_suffix(".scores").unlink(missing_ok=True)
 
 
-def read_source(source: Source, study: Study, known_digest: str | None, folder: Path) -> Reading:
+def read_source(source: Source, study: Study, known_digest: Digest | None, folder: Path) -> Reading:
     """Read a source wholly; a source that cannot be used becomes a reading without runs and a refusal."""
     try:
         before = stamps(source)
@@ -92,10 +93,11 @@ def read_source(source: Source, study: Study, known_digest: str | None, folder: 
     size = sum(stamp.size for stamp in before)
     one = reader_of(source.reader)
     try:
-        value = known_digest or digest(source, one, study.effective(source))
+        found = known_digest or digest(source, one, study.effective(source))
     except InputError as err:
         return _refused(source, "unreadable", err)
-    collector = _Collector(source, study, folder)
+    value = found.value
+    collector = _Collector(source, study, folder, may_hold_nul=found.may_hold_nul)
     try:
         for item in one.read(source, study):
             collector.take(item)
@@ -134,8 +136,8 @@ def _refusal(source: Source, err: TrackrError) -> Refusal:
 class _Collector:
     """Takes what a reader yields and spools it."""
 
-    def __init__(self, source: Source, study: Study, folder: Path) -> None:
-        self.source, self.study = source, study
+    def __init__(self, source: Source, study: Study, folder: Path, *, may_hold_nul: bool = True) -> None:
+        self.source, self.study, self.may_hold_nul = source, study, may_hold_nul
         self.refusals: list[Refusal] = []
         self.runs: list[ReadRun] = []
         self.questions: list[list[pa.Table]] = []
@@ -221,7 +223,7 @@ class _Collector:
             keys: list[pa.Array] = []
             for ordinal, whole in self._whole_runs():
                 numbered = with_attempts(whole)
-                records, nul = finish_records(numbered)
+                records, nul = finish_records(numbered, may_hold_nul=self.may_hold_nul)
                 self.runs[ordinal].nul_characters += nul
                 out.write(records)
                 if self.scores:
@@ -239,7 +241,7 @@ class _Collector:
         return Reading(source=self.source, digest=value, runs=self.runs, refusals=self.refusals, spool=spool, bytes=size)
 
     def _finish_run(self, ordinal: int, run: ReadRun) -> None:
-        run.questions = _distinct_questions(self.questions[ordinal])
+        run.questions = _distinct_questions(self.questions[ordinal], may_hold_nul=self.may_hold_nul)
         run.facts_digest = _table_digest(run.questions)
         labels = self.labels[ordinal]
         run.labels = _first_per_key(pa.concat_tables([piece.cast(LABELS) for piece in labels]), ["key", "scheme", "source"]) if labels else run.labels
@@ -332,19 +334,19 @@ def _sorted_runs(path: Path) -> Iterator[tuple[int, pa.Table]]:
         connection.close()
 
 
-def _distinct_questions(pieces: list[pa.Table]) -> pa.Table:
-    """One row per key, the first that names it; keys of one run that share a content hash are marked."""
+def _distinct_questions(pieces: list[pa.Table], *, may_hold_nul: bool) -> pa.Table:
+    """One row per key in the order of keys, the first that names it; keys of one run that share a content hash are marked."""
     table = pa.concat_tables([piece.cast(QUESTIONS) for piece in pieces]) if pieces else QUESTIONS.empty_table()
-    table = _first_per_key(table, ["key"])
-    for index, name in enumerate(QUESTIONS.names):
-        if pa.types.is_string(QUESTIONS.field(name).type):
-            table = table.set_column(index, name, clean_text(table.column(name))[0])
-    table = table.sort_by("key")
-    hashes = table.column("content_hash")
-    counts = hashes.combine_chunks().value_counts() if table.num_rows else None
-    repeated = [row["values"] for row in counts.to_pylist() if row["counts"] > 1 and row["values"] is not None] if counts is not None else []
-    marks = pc.is_in(hashes, value_set=pa.array(repeated, pa.string()))
-    return table.append_column("hash_repeats", marks)
+    if may_hold_nul:
+        table = pa.table([clean_text(column)[0] if pa.types.is_string(column.type) else column for column in table.columns], schema=QUESTIONS)
+    keys = table.column("key").combine_chunks().dictionary_encode()
+    first = np.unique(keys.indices.to_numpy(), return_index=True)[1]
+    order = pc.sort_indices(keys.dictionary)
+    table = table.take(pa.array(first).take(order)).combine_chunks()
+    hashes = table.column("content_hash").combine_chunks().dictionary_encode()
+    codes = pc.fill_null(hashes.indices, -1).to_numpy()
+    repeats = np.bincount(codes[codes >= 0], minlength=len(hashes.dictionary) + 1) > 1
+    return table.append_column("hash_repeats", pa.array(np.where(codes >= 0, repeats[codes], np.False_)))
 
 
 def _first_per_key(table: pa.Table, keys: list[str]) -> pa.Table:

@@ -31,14 +31,14 @@ def with_attempts(records: pa.Table) -> pa.Table:
     return records.set_column(at("attempt"), "attempt", numbered)
 
 
-def finish_records(records: pa.Table) -> tuple[pa.Table, int]:
+def finish_records(records: pa.Table, *, may_hold_nul: bool = True) -> tuple[pa.Table, int]:
     """Statuses, final flags and clean values; also how many texts held NUL characters.
 
     Credit is correct as 0/1, else score where it lies in [0, 1] (DEFINITIONS, What counts).
     """
     at = records.schema.get_field_index
     replaced = 0
-    for name in ("question_key", "score_rule", "prediction", "logit_prediction", "option_scores", "response"):
+    for name in ("question_key", "score_rule", "prediction", "logit_prediction", "option_scores", "response") if may_hold_nul else ():
         column, count = clean_text(records.column(name))
         if count:
             records = records.set_column(at(name), name, column)
