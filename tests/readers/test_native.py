@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -305,7 +306,7 @@ def test_interleaved_runs_are_told_apart_in_bounded_pieces(tmp_path: Path, monke
         told.setdefault((batch.run.model, batch.run.configuration.input_size), []).extend(batch.records["question_key"].to_pylist())
     assert set(told) == {(model, size) for model in ("m0", "m1", "m2") for size in (448, None)}
     assert all(keys == [str(index) for index in range(100)] for keys in told.values())
-    assert sorted(row["key"] for row in found.questions) == sorted(str(index) for index in range(100))
+    assert Counter((row["key"], row["text"]) for row in found.questions) == {(str(index), f"t{index}"): 6 for index in range(100)}
 
 
 def test_a_truncated_last_line_makes_every_run_of_the_file_partial(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Chunks of rows in native columns become batches: values checked, rows grouped by run, questions told once.
+"""Chunks of rows in native columns become batches: values checked, rows grouped by run, with what each row tells of its question.
 
 Rows of many runs may be interleaved in a file of any size. What is kept beside the chunk is small: a header per
-run and a key per question.
+run.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracker.batch import RECORDS, Batch, Refusal, Settings
+from tracker.batch import QUESTIONS, RECORDS, Batch, Refusal, Settings
 from tracker.readers import columns as check
 from tracker.readers import runs
 from tracker.readers.columns import Checked, pick
-from tracker.readers.questions import LABEL_COLUMNS, QUESTION_COLUMNS, QuestionBook
+from tracker.readers.questions import LABEL_COLUMNS, QUESTION_COLUMNS, QuestionReader
 from tracker.readers.rows import Rows
 from tracker.readers.scores import further_scores, is_score
 from tracker.readers.values import is_missing
@@ -82,7 +82,7 @@ class Assembler:
     ) -> None:
         self.file, self.fixed, self.extra_scores, self.label_source = file, dict(fixed or {}), extra_scores, label_source
         self._runs: dict[tuple[Any, ...], runs.RunNotes] = {}
-        self._book = QuestionBook()
+        self._questions = QuestionReader()
         self.records = 0
 
     def add(self, chunk: Chunk) -> Iterator[Batch | Refusal]:
@@ -91,28 +91,25 @@ class Assembler:
         keys = self._run_keys(rows)
         record = _records(rows)
         _require_outcome(rows, record)
-        rows.identities = list(zip(keys["benchmark"].to_pylist(), record["question_key"].to_pylist(), strict=True))
-        told = self._book.read(rows)
-        self._book.check_letters(rows, record)
+        told = self._questions.read(rows, record)
         yield from rows.refusals(self.file)
         good = np.flatnonzero(rows.good())
         if not len(good):
             return
         order, groups = _groups(keys, good)
-        table = pa.table([record[name] for name in RECORDS.names], schema=RECORDS).take(pa.array(order))
-        position = np.full(len(rows), -1)
-        position[order] = np.arange(len(order))
+        table = pa.table([record[name] for name in RECORDS.names], names=RECORDS.names).take(pa.array(order)).cast(RECORDS)
+        told = told.ordered(order)
         self.records += len(order)
         for start, stop in groups:
             members = order[start:stop].tolist()
             run = self._run(keys, members[0])
             scorers = self._learn(run, rows, members)
-            chosen = told.of(position, start, stop)
+            questions = told.questions(start, stop)
             yield Batch(
                 run=run.header(self.fixed),
                 records=table.slice(start, stop - start),
-                questions=told.questions(chosen),
-                labels=told.label_table(chosen, self.label_source),
+                questions=None if questions is None else questions.cast(QUESTIONS),
+                labels=told.label_table(start, stop, self.label_source),
                 record_scores=further_scores(rows, scorers, members),
             )
 

@@ -189,7 +189,11 @@ def words(column: list[Any] | pa.Array, known: Sequence[str]) -> Checked:
 def number_lists(column: list[Any] | pa.Array) -> Checked:
     """Lists of numbers as JSON text, NaN as null in them; a list, an object (its values) or JSON text."""
     array = _infer(column)
-    if array is not None and pa.types.is_list(array.type) and (pa.types.is_floating(array.type.value_type) or pa.types.is_integer(array.type.value_type)):
+    if (
+        array is not None
+        and pa.types.is_list(array.type)
+        and (pa.types.is_floating(array.type.value_type) or pa.types.is_integer(array.type.value_type))
+    ):
         told = [orjson.dumps(value).decode() if value else None for value in to_list(column)]
         return Checked(array=pa.array(told, pa.string()))
 
@@ -209,6 +213,11 @@ def number_lists(column: list[Any] | pa.Array) -> Checked:
 
 def option_lists(column: list[Any] | pa.Array) -> Checked:
     """Lists of options as JSON text."""
+    array = _infer(column)
+    if array is not None and pa.types.is_list(array.type) and _is_text(array.type.value_type) and not array.flatten().null_count:
+        told = to_list(column)
+        if [] not in told:
+            return Checked(array=pa.array([None if value is None else orjson.dumps(value).decode() for value in told], pa.string()))
 
     def convert(value: object) -> str | None:
         found = values.option_list(value)

@@ -1,8 +1,8 @@
-"""Questions as tables tell them: each once per file, and what must hold between a question and its answers."""
+"""Questions as the rows of a table tell them, and what must hold between a question and its answers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from tracker.batch import LABELS, QUESTIONS
 from tracker.readers import columns as check
-from tracker.readers.columns import Checked, Problem, pick
+from tracker.readers.columns import Checked, Problem
 from tracker.readers.values import content_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tracker.readers.rows import Rows
 
@@ -38,137 +38,116 @@ LABEL_COLUMNS = ("domain", "skill")
 _LETTERS = pa.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """How many options a question has, and those that are a letter themselves."""
-
-    count: int | None = None
-    letters: frozenset[str] = frozenset()
-
-
-_UNKNOWN = _Options()
+_REMEMBERED = 100_000
+_LETTER_COLUMNS = ("gold", "logit_prediction", "prediction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Questions and labels that a chunk tells, each with the row that tells it."""
+    """What the rows of a chunk tell of their questions, row by row; null where they tell nothing."""
 
-    rows: np.ndarray[Any, np.dtype[np.int64]]
-    table: pa.Table | None = None
-    labels: dict[str, list[str | None]] = field(default_factory=dict)
-    keys: list[str] = field(default_factory=list)
+    table: pa.Table | None
+    labels: pa.Table | None
 
-    def of(self, position: np.ndarray[Any, np.dtype[np.int64]], start: int, stop: int) -> list[int]:
-        """Which of them stand in rows `start` to `stop` of the sorted chunk."""
-        places = position[self.rows]
-        return np.flatnonzero((places >= start) & (places < stop)).tolist()
+    def ordered(self, order: np.ndarray[Any, np.dtype[np.int64]]) -> Told:
+        """The same in another order of rows."""
+        taken = pa.array(order)
+        return Told(
+            table=None if self.table is None else self.table.take(taken),
+            labels=None if self.labels is None else self.labels.take(taken),
+        )
 
-    def questions(self, chosen: list[int]) -> pa.Table | None:
-        """The chosen questions."""
-        return self.table.take(pa.array(chosen, pa.int64())) if self.table is not None and chosen else None
+    def questions(self, start: int, stop: int) -> pa.Table | None:
+        """The questions of some rows."""
+        return None if self.table is None else self.table.slice(start, stop - start)
 
-    def label_table(self, chosen: list[int], source: str) -> pa.Table | None:
-        """The labels of the chosen questions."""
-        labels = [
-            {"key": self.keys[index], "scheme": scheme, "value": value, "source": source}
-            for scheme, told in self.labels.items()
-            for index in chosen
-            if (value := told[index])
-        ]
-        return pa.Table.from_pylist(labels, schema=LABELS) if labels else None
+    def label_table(self, start: int, stop: int, source: str) -> pa.Table | None:
+        """The labels of some rows."""
+        if self.labels is None:
+            return None
+        rows = self.labels.slice(start, stop - start)
+        parts = []
+        for scheme in rows.column_names[1:]:
+            some = rows.select(["key", scheme]).filter(pc.is_valid(rows[scheme]))
+            constants = [pa.repeat(one, some.num_rows) for one in (scheme, source)]
+            parts.append(pa.table([some["key"], constants[0], some[scheme], constants[1]], schema=LABELS))
+        labels = pa.concat_tables(parts)
+        return labels if labels.num_rows else None
 
 
-class QuestionBook:
-    """The questions of one source: a key is told by the first good row that asks it."""
+class QuestionReader:
+    """Reads the question columns of chunks; it remembers content hashes, since runs ask the same questions."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], _Options] = {}
-        self._fewest = 27
+        self._hashes: dict[tuple[str, str | None, str | None], str] = {}
 
-    def read(self, rows: Rows) -> Told:
-        """What this chunk tells of questions that were not told before; bad ones refuse their row."""
+    def read(self, rows: Rows, record: dict[str, pa.Array]) -> Told:
+        """What this chunk tells; rows with a bad value are refused, option letters outside the options too."""
+        arrays: dict[str, Any] = {one.name: pa.nulls(len(rows), one.type) for one in QUESTIONS}
         named = [name for name in QUESTION_COLUMNS if name in rows.columns]
-        labels = [name for name in LABEL_COLUMNS if name in rows.columns]
-        if not named and not labels:
-            return Told(rows=np.array([], np.int64))
-        while True:
-            fresh = self._fresh(rows)
-            picked = {name: QUESTION_COLUMNS[name](pick(rows.columns[name], fresh)) for name in named}
-            bad = _problems(picked)
-            if not bad:
-                break
-            for position, reason in bad.items():
-                rows.refused.setdefault(fresh[position], reason)
-        keys = [rows.identities[row][1] for row in fresh]
-        table = _table(keys, picked)
-        for row, count, options in zip(fresh, table["n_options"].to_pylist(), table["options"].to_pylist(), strict=True):
-            letters = frozenset(one for one in orjson.loads(options) if len(one) == 1) if options else frozenset()
-            self._known[rows.identities[row]] = _Options(count, letters)
-            self._fewest = min(self._fewest, count or 27)
-        told = {name: check.texts(pick(rows.columns[name], fresh)).array.to_pylist() for name in labels}
-        return Told(rows=np.array(fresh, np.int64), table=table if named and fresh else None, labels=told, keys=keys)
+        for name in named:
+            checked = QUESTION_COLUMNS[name](rows.columns[name])
+            rows.reject(name, checked)
+            arrays[name] = checked.array
+        if "options" in named:
+            arrays["n_options"] = pc.coalesce(arrays["n_options"], _lengths(arrays["options"]))
+        if "text" in named:
+            arrays["content_hash"] = pc.coalesce(arrays["content_hash"], self._content_hashes(arrays))
+        _check_letters(rows, record, arrays)
+        arrays["key"] = record["question_key"]
+        labels = {name: check.texts(rows.columns[name]).array for name in LABEL_COLUMNS if name in rows.columns}
+        return Told(
+            table=pa.table([arrays[name] for name in QUESTIONS.names], names=QUESTIONS.names) if named else None,
+            labels=pa.table({"key": arrays["key"], **{name: _filled(told) for name, told in labels.items()}}) if labels else None,
+        )
 
-    def check_letters(self, rows: Rows, record: dict[str, pa.Array]) -> None:
-        """An option letter outside the options: no confidence can be highest there and no such answer can be right.
-
-        A wrong answer with such a letter is a wrong answer: it stays, without the letter, and is reported.
-        """
-        for name in ("logit_prediction", "prediction"):
-            letters = pc.index_in(record[name], value_set=_LETTERS)
-            late = pc.fill_null(pc.greater_equal(letters, self._fewest), fill_value=False)
-            candidates = np.flatnonzero(rows.good() & late.to_numpy(zero_copy_only=False)).tolist()
-            outside = np.zeros(len(rows), bool)
-            for row, code in zip(candidates, letters.take(pa.array(candidates, pa.int64())).to_pylist(), strict=True):
-                options = self._known.get(rows.identities[row], _UNKNOWN)
-                if options.count is None or code < options.count or chr(65 + code) in options.letters:
-                    continue
-                outside[row] = True
-                problem = f"column {name}: {_outside(options.count, chr(65 + code))}"
-                if name == "logit_prediction" or record["correct"][row].as_py():
-                    rows.refused.setdefault(row, f"{problem} (correct the line)")
-                else:
-                    rows.notes[row] = f"{problem} (the record is kept without it)"
-            if outside.any():
-                record[name] = pc.if_else(pa.array(outside), pa.scalar(None, pa.string()), record[name])
-
-    def _fresh(self, rows: Rows) -> list[int]:
-        fresh: dict[tuple[str, str], int] = {}
-        for row in np.flatnonzero(rows.good()).tolist():
-            key = rows.identities[row]
-            if key not in self._known and key not in fresh:
-                fresh[key] = row
-        return list(fresh.values())
+    def _content_hashes(self, arrays: dict[str, pa.Array]) -> pa.Array:
+        hashes: list[str | None] = []
+        for told in zip(*(arrays[name].to_pylist() for name in ("text", "options", "image_key")), strict=True):
+            known = self._hashes.get(told)
+            if known is None and told[0]:
+                known = content_hash(told[0], orjson.loads(told[1]) if told[1] else None, told[2])
+                if len(self._hashes) >= _REMEMBERED:
+                    self._hashes.clear()
+                self._hashes[told] = known
+            hashes.append(known)
+        return pa.array(hashes, pa.string())
 
 
-def _problems(picked: Mapping[str, Checked]) -> dict[int, str]:
-    bad: dict[int, str] = {}
-    for name, checked in picked.items():
-        for position, problem in checked.problems.items():
-            bad.setdefault(position, f"column {name}: {problem}")
-    if "gold" not in picked:
-        return bad
-    options = picked["options"].array.to_pylist() if "options" in picked else None
-    counts = picked["n_options"].array.to_pylist() if "n_options" in picked else None
-    for position, gold in enumerate(picked["gold"].array.to_pylist()):
-        listed = orjson.loads(options[position]) if options and options[position] else []
-        count = (counts[position] if counts else None) or len(listed)
-        if gold and count and len(gold) == 1 and "A" <= gold <= "Z" and ord(gold) - 65 >= count and gold not in listed:
-            bad.setdefault(position, f"column gold: {_outside(count, gold)} (correct the line)")
-    return bad
+def _check_letters(rows: Rows, record: dict[str, pa.Array], arrays: dict[str, pa.Array]) -> None:
+    """An option letter outside the options: none is right there, and no confidence can be highest.
+
+    A wrong answer with such a letter is a wrong answer: it stays, without the letter, and is reported.
+    """
+    for name in _LETTER_COLUMNS:
+        told = arrays[name] if name == "gold" else record[name]
+        outside = pc.fill_null(pc.greater_equal(pc.index_in(told, value_set=_LETTERS), arrays["n_options"]), fill_value=False)
+        dropped = np.zeros(len(rows), bool)
+        for row in pc.indices_nonzero(outside).to_pylist():
+            letter, options = told[row].as_py(), arrays["options"][row].as_py()
+            if options and letter in orjson.loads(options):
+                continue
+            dropped[row] = True
+            problem = f"column {name}: {_outside(arrays['n_options'][row].as_py(), letter)}"
+            if name == "prediction" and not record["correct"][row].as_py():
+                rows.notes[row] = f"{problem} (the record is kept without it)"
+            else:
+                rows.refused.setdefault(row, f"{problem} (correct the line)")
+        if dropped.any() and name == "prediction":
+            record[name] = pc.if_else(pa.array(dropped), pa.scalar(None, pa.string()), told)
 
 
 def _outside(count: int, letter: str) -> Problem:
     return Problem(expected=f"an option from A to {chr(64 + min(count, 26))}", found=letter)
 
 
-def _table(keys: list[str], picked: Mapping[str, Checked]) -> pa.Table:
-    arrays: dict[str, Any] = {one.name: pa.nulls(len(keys), one.type) for one in QUESTIONS}
-    arrays["key"] = pa.array(keys, pa.string())
-    arrays |= {name: checked.array for name, checked in picked.items()}
-    listed: list[list[str] | None] = [None if one is None else orjson.loads(one) for one in arrays["options"].to_pylist()]
-    arrays["n_options"] = pc.coalesce(arrays["n_options"], pa.array([None if one is None else len(one) for one in listed], pa.int64()))
-    if "text" in picked:
-        told = zip(arrays["text"].to_pylist(), listed, arrays["image_key"].to_pylist(), strict=True)
-        hashes = [content_hash(words, options, image) if words else None for words, options, image in told]
-        arrays["content_hash"] = pc.coalesce(arrays["content_hash"], pa.array(hashes, pa.string()))
-    return pa.table([arrays[name] for name in QUESTIONS.names], schema=QUESTIONS)
+def _lengths(options: pa.Array) -> pa.Array:
+    counts: dict[str, int] = {}
+    told = options.to_pylist()
+    return pa.array(
+        [None if one is None else counts.get(one) or counts.setdefault(one, len(orjson.loads(one))) for one in told], pa.int64()
+    )
+
+
+def _filled(labels: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Rows:
-    """Columns by native name, and by row: what is refused, what is only noted, which question it answers."""
+    """Columns by native name, and by row: what is refused and what is only noted."""
 
     chunk: Chunk
     columns: dict[str, Any]
     refused: dict[int, str] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
-    identities: list[tuple[str, str]] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Rows of the chunk, refused ones included."""
