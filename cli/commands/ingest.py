@@ -22,19 +22,36 @@ SHOWN = 20
 @click.option("--study", type=click.Path(path_type=Path), help="Study file (default: study.toml in a PATH, else here).")
 @click.option("--strict", is_flag=True, help="Read everything first; load only if nothing is rejected.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded and rejected; load nothing.")
-@click.option("--workers", type=click.IntRange(min=0), default=None, help="Reading processes; 0 reads in this one (default: one per core when it pays).")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    default=None,
+    help="Reading processes; 0 reads in this one (default: one per core when it pays).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="List skipped files and every rejection.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @json_option
 @store_options
-def ingest(paths: tuple[Path, ...], study: Path | None, strict: bool, dry_run: bool, workers: int | None, verbose: bool, quiet: bool, as_json: bool, location: Location) -> int:  # noqa: FBT001 - click passes flags by name
+def ingest(
+    paths: tuple[Path, ...],
+    study: Path | None,
+    strict: bool,
+    dry_run: bool,
+    workers: int | None,
+    verbose: bool,
+    quiet: bool,
+    as_json: bool,
+    location: Location,
+) -> int:  # noqa: FBT001 - click passes flags by name
     """Read run folders and files into the database.
 
     What is unchanged is left alone; what is damaged is listed and stored as a rejection, and the rest goes in.
     Exit code 3 says that something was rejected.
     """
     from tracker.api import Tracker
+    from tracker.quick import without_pandas
 
+    without_pandas()
     progress = Progress(quiet=quiet)
     with Tracker(location) as tracker:
         try:
@@ -77,7 +94,11 @@ def _counts(report: IngestReport, location: Location) -> str:
     from tracker.config import mask
 
     parts = [f"{report.new:,} new", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
-    parts += [f"{count:,} {name}" for count, name in ((report.duplicate, "found again elsewhere"), (report.removed, "removed"), (report.partial, "not finished")) if count]
+    parts += [
+        f"{count:,} {name}"
+        for count, name in ((report.duplicate, "found again elsewhere"), (report.removed, "removed"), (report.partial, "not finished"))
+        if count
+    ]
     skipped = f"; {len(report.skipped):,} files are no evaluation output" if report.skipped else ""
     verb = "would load" if report.dry_run else "loaded" if report.loaded else "loaded nothing (--strict): would have loaded"
     where = "" if report.dry_run else f" into {mask(location.url).removeprefix('sqlite:///')}"

@@ -12,12 +12,15 @@ import pickle
 import signal
 import sys
 
+from tracker.quick import without_pandas
+
 
 def main() -> None:
     """Serve until stdin closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break the stream
+    without_pandas()
     from tracker.ingest.reading import read_source
 
     gc.disable()  # parsed JSON holds no cycles; looking for them took a tenth of the time
