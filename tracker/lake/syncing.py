@@ -219,7 +219,13 @@ class _Round:
 
     def _copy_segments(self, connection: sa.Connection, name: str, runs: Mapping[int, RunState]) -> SegmentChange:
         copy = SegmentCopy(
-            lake=self.lake, table=name, connection=connection, runs=runs, previous=self.base, staged=self.staged.get(name, ())
+            lake=self.lake,
+            table=name,
+            connection=connection,
+            runs=runs,
+            previous=self.base,
+            staged=self.staged.get(name, ()),
+            progress=self.progress,
         )
         return copy.run()
 
@@ -231,7 +237,9 @@ class _Round:
         return renew(previous, unchanged, changed, table_docs(), [str(self.lake.path(segment.file)) for segment in records])
 
     def _publish(self, snapshot: _Snapshot, manifest: Manifest, *, slices: int = 0, settled: bool) -> _Outcome:
-        known = set(self.old.files()) if self.old else set()
+        known = {*self.old.files(), *self.old.retired} if self.old else set()
+        for file in {*snapshot.manifest.files()} - {*manifest.files()} - known:
+            self.lake.path(file).unlink()  # trajectories as they were in the snapshot
         make_durable(self.lake, (file for file in manifest.files() if file not in known))
         if self.old is not None:
             manifest = self.old.retire(replace(manifest, grace_seconds=self.old.grace_seconds), time.time())
