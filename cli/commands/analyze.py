@@ -108,16 +108,12 @@ def _analyse(
 
 def _stored(tracker: Tracker, result: Result) -> Result:
     """Store the result; whoever may only read gets the answer and a warning."""
-    from sqlalchemy.exc import SQLAlchemyError
-
     from analyses.store import save
 
     try:
         identity = save(tracker.database(create_missing=False), result)
     except TrackrError as err:
         return result.warn(f"the result was not stored: {err}")
-    except SQLAlchemyError as err:
-        return result.warn(f"the result was not stored: {str(err).splitlines()[0]}")
     click.echo(f"trackr: stored as analysis {identity} (trackr analyses show {identity})", err=True)
     return result
 

@@ -17,6 +17,7 @@ from analyses.cohort import statement
 from analyses.regimes import REGIMES
 from cli.main import main
 from tests.analyses import naive
+from tests.conftest import ROOT, samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,3 +238,23 @@ def test_the_shipped_cohort_is_what_the_result_names(store: Store) -> None:
             f"select count(*) from ({result['cohort']['sql']})", {"records": result["parameters"]["records"]}
         ).fetchone()
     assert rows == (result["cohort"]["rows"],)
+
+
+def test_a_public_study_is_answered_as_far_as_its_data_goes(tmp_path: Path) -> None:
+    """LLaVA-1.5-7B and Qwen2.5-VL on V*Bench: no token counts, one model without a description, no two backbone sizes."""
+    root = samples("vlm_custom", "mllms_fine_grained")
+    with tracker.open(str(tmp_path / "trackr.db")) as opened:
+        opened.ingest(root / "vstar", study=ROOT / "examples" / "vstar-fine-grained" / "study.toml")
+        session = opened.session()
+        result = run(session, Parameters(where="benchmark = 'V*Bench'"))
+        relation = session.connection.execute("select * from answers")
+        names = [column[0] for column in relation.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+    accuracy = naive.accuracies(rows)
+    regimes = Counter(naive.regime(value) for value in accuracy.values())
+    assert result.headline["trajectories"] == len(accuracy) == 2 * 191
+    assert {name: result.headline[name] for name in REGIMES} == pytest.approx({name: regimes[name] / len(accuracy) for name in REGIMES})
+    assert any("visual_tokens missing" in warning for warning in result.warnings)
+    assert any("llava" in warning for warning in result.warnings)
+    assert result.headline["high_compute_persistent"] is None
+    assert all(row["accuracy"] is not None and row["slope"] is None for row in result.tables["halves"].rows())
