@@ -76,7 +76,7 @@ def choice(filtered: Any, target: Any, options: Sequence[str] | None, accuracy: 
         scores = scores[: len(scores) // 2]
     wanted = _targets(target)
     found = [_position(one, options, scores, accuracy) for one in wanted]
-    outside = [one for one, place in zip(wanted, found, strict=True) if place is None and one != _UNKNOWN_GOLD]
+    outside = [one for one, place in zip(wanted, found, strict=True) if place is None and whole(one) != _UNKNOWN_GOLD]
     problem = f"target {outside[0]!r} is none of the {len(scores)} options (p_gold is left empty)" if outside else None
     inside = () if problem else tuple(place for place in found if place is not None)
     return Choice(scores, inside, problem)

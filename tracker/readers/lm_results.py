@@ -24,7 +24,7 @@ _NOT_SETTINGS = {"results", "groups", "config", *_PER_TASK}
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _FIRST_KEY = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"results"\s*:\s*')
 _MARKS = re.compile(rb'_stderr(?:,[^"\n]*)?"\s*:|"(?:configs|versions|group_subtasks|n-shot)"\s*:')
-_LMMS_MARKS = re.compile(rb'_stderr_cl(?:t|ustered),|"(?:doc_to_visual|lmms_eval_specific_kwargs|lmms_eval_version)"')
+_LMMS_MARKS = re.compile(rb'_stderr_cl(?:t|ustered),|"(?:doc_to_visual|lmms_eval_specific_kwargs|lmms_eval_version|model_configs)"')
 _PRECISIONS = {
     "half": "float16", "fp16": "float16", "f16": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "f32": "float32",
 }  # fmt: skip

@@ -37,8 +37,10 @@ UNJUDGED = Verdict()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """How one task's rows are read. `field` is the score inside the metric's object; `judge` decides where there is none,
-    from the fields `judged_on` alone where those are named."""
+    """How one task's rows are read.
+
+    `field` is the score inside the metric's object; `judge` decides where there is none, from the fields `judged_on` alone where those are named.
+    """
 
     tasks: str
     metrics: tuple[str, ...]

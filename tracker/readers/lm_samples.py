@@ -8,6 +8,8 @@ from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from tracker.batch import Refusal
 from tracker.readers import lm_choices
 from tracker.readers.lines import shorten
@@ -15,8 +17,8 @@ from tracker.readers.lm_rows import paused_collector
 from tracker.readers.lm_rules import (
     NO_METRICS,
     PREDICTION_FIELDS,
+    UNJUDGED,
     Rule,
-    Verdict,
     graded,
     has_other_scale,
     is_binary,
@@ -43,7 +45,7 @@ SHORT_ANSWER = 200
 """A filtered response up to this length is kept as the prediction."""
 _NESTED = frozenset({"options", "option_scores"})
 _OPTION = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(.*?)[ \t]*$", re.MULTILINE)
-_LEAD_IN = re.compile(r"\s*(?:The choices are listed below:|选项如下所示:|Options:|Choices:)\s*$")  # noqa: RUF001 - as MME-RealWorld-CN writes it
+_LEAD_IN = re.compile(r"\s*(?:The choices are listed below:|选项如下所示:|Options:|Choices:)\s*$")
 _KEPT_QUESTIONS = 20_000
 
 
@@ -58,6 +60,8 @@ class Question(NamedTuple):
 
 NO_QUESTION = Question(text=None, options=None, n_options=None, content_hash=None)
 _QUESTIONS: dict[tuple[str, str, str], Question] = {}
+_ASKED: dict[tuple[str, str, tuple[str | None, ...]], dict[str, pa.Array]] = {}
+_KINDS = {"n_options": pa.int64()}
 
 
 def question_of(prompt: str, before: str = "", after: str = "") -> Question:
@@ -104,6 +108,7 @@ class Reading:
     truncated: bool = False
     damage: str | None = None
     _plans: dict[frozenset[str], _Plan] = field(default_factory=dict)
+    _prompts: list[str | None] = field(default_factory=list)
 
     def parts(self, blocks: Iterator[Block]) -> Iterator[Refusal | dict[str, Any]]:
         """Refusals, and the tables of bounded chunks."""
@@ -142,7 +147,8 @@ class Reading:
     def _made(self, chunk: Chunk, refusals: list[Refusal]) -> dict[str, Any] | None:
         if not chunk.keys:
             return None
-        made = tables(chunk, self.path, self.seen)
+        made = tables(chunk, self.path, self.seen, self._questions())
+        self._prompts = []
         refusals += made.refusals
         return {"records": made.records, "questions": made.questions, "labels": made.labels, "record_scores": made.record_scores}
 
@@ -156,22 +162,20 @@ class Reading:
             plan = self._plans[names] = self._plan(names, block.rows)
         rows, lines = block.rows, block.lines
         column = _columns(rows, layouts)
-        metric, entries = _entries(rows, plan, column)
-        keys = self._keys(plan, column, entries)
+        entries = _entries(rows, plan, column)
+        keys = self._keys(plan, column, entries.values)
         refused = []
         if None in keys:
             refused = self._unkeyed(block, keys, plan)
             kept = [place for place, key in enumerate(keys) if key is not None]
-            rows, lines, keys, entries, metric, shapes = (
-                [those[place] for place in kept] for those in (rows, lines, keys, entries, metric, shapes)
-            )
+            rows, lines, keys, shapes = ([those[place] for place in kept] for those in (rows, lines, keys, shapes))
             if not rows:
                 return refused
             column = _columns(rows, set(shapes))
-        own = self._judge(plan, metric, entries)
+            entries = _entries(rows, plan, column)
+        own = self._judge(plan, entries)
         own.update(_described(plan, shapes, entries, column))
-        own.update(_answers(entries, column, len(rows)))
-        own.update(self._asked(column))
+        own.update(_answers(entries.values, entries.first, column, len(rows)))
         refused += self._choices(own, rows, lines, column)
         self.documents.update(_hashable(column("doc_id")) if "doc_id" in names else keys)
         given = {name: column(name) for name in plan.native}
@@ -180,19 +184,16 @@ class Reading:
             del given["option_scores"]
         start = len(chunk.keys)
         chunk.add(keys, lines, own, given)
+        self._prompts.extend(self._asked(column))
         if plan.others:
             chunk.scorers.extend(_further(rows, plan.others, start))
         return refused
 
     def _plan(self, names: frozenset[str], rows: Sequence[Mapping[str, Any]]) -> _Plan:
         native = tuple(name for name in CONVERTERS if name in names and (name in _NESTED or not _is_nested(rows, name)))
-        free = [
-            name
-            for row in rows
-            for name in row
-            if name not in WRITTEN and name not in native and name not in NO_METRICS and name not in KEY_NAMES
-        ]
-        loose = [name for name in dict.fromkeys(free) if _is_metric(rows, name)]
+        free = [name for name in names if name not in WRITTEN and name not in native and name not in NO_METRICS and name not in KEY_NAMES]
+        free.sort(key=_first_places(rows).__getitem__)
+        loose = [name for name in free if _is_metric(rows, name)]
         rule = rule_of(self.task, loose)
         if rule is not None:
             return _Plan(native, tuple(one for one in rule.metrics if one in names), (), rule)
@@ -212,17 +213,18 @@ class Reading:
             try:
                 keys = list(map(itemgetter(plan.rule.key), entries))
             except (KeyError, TypeError):
-                keys = [entry.get(plan.rule.key) if isinstance(entry, dict) else None for entry in entries]
+                name = plan.rule.key
+                keys = [entry.get(name) if type(entry) is dict else None for entry in entries]
         else:
             keys = column("doc_id")
         for name in KEY_NAMES:
             stated = column(name)
             if stated.count(None) < len(stated):
-                keys = [key if one is None or isinstance(one, dict) else one for key, one in zip(keys, stated, strict=True)]
+                keys = [key if one is None or type(one) is dict else one for key, one in zip(keys, stated, strict=True)]
                 break
         kinds = set(map(type, keys))
-        if kinds in ({int}, {str}):
-            return [key if key != "" else None for key in keys] if "" in keys else keys
+        if kinds <= {int, str} and "" not in keys:
+            return list(map(str, keys))
         return [None if key is None or key == "" else text(key) for key in keys]
 
     def _unkeyed(self, block: Block, keys: list[Any], plan: _Plan) -> list[Refusal]:
@@ -231,40 +233,46 @@ class Reading:
         rows = zip(block.lines, block.rows, keys, strict=True)
         return [Refusal(file=self.path, line=line, reason=reason, text=shorten(json_text(row))) for line, row, key in rows if key is None]
 
-    def _judge(self, plan: _Plan, metric: list[str | None], entries: list[Any]) -> dict[str, list[Any]]:
+    def _judge(self, plan: _Plan, entries: _Entries) -> dict[str, list[Any]]:
         """correct, score, special and score_rule of every row."""
-        if not plan.metrics:
+        if entries.first is None:
             return {}
-        same = metric[0] if len(set(metric)) == 1 else None
         score_key = text(self.results.task_config(self.task).get("score_key"))
-        quick = _quickly(same, entries, plan.rule, score_key) if same is not None or plan.rule is not None else None
+        quick = _quickly(entries, plan.rule, score_key)
         if quick is not None:
-            correct, scores, says = quick
-            rules = [says] * len(scores) if same is not None else [plan.rule.named(name) if plan.rule and name else None for name in metric]
-            return {"correct": correct, "score": scores, "score_rule": rules}
+            return quick
+        names, values = entries.names, entries.values
         verdicts = [
-            Verdict() if name is None else judged(entry, name, plan.rule, score_key) for name, entry in zip(metric, entries, strict=True)
+            UNJUDGED if name is None else judged(entry, name, plan.rule, score_key) for name, entry in zip(names, values, strict=True)
         ]
-        numbers = [one.number for one in verdicts]
         return {
             "correct": [one.correct for one in verdicts],
-            "score": [one.value for one in numbers],
-            "special": [one.special for one in numbers],
-            "score_rule": [_said(name, entry, plan.rule, score_key) for name, entry in zip(metric, entries, strict=True)],
+            "score": [one.number.value for one in verdicts],
+            "special": [one.number.special for one in verdicts],
+            "score_rule": [_said(name, entry, plan.rule, score_key) for name, entry in zip(names, values, strict=True)],
         }
 
-    def _asked(self, column: Callable[[str], list[Any]]) -> dict[str, list[Any]]:
-        """Text, options, number of options and content hash out of the prompt."""
-        before, after = self._wrapping
+    def _asked(self, column: Callable[[str], list[Any]]) -> list[str | None]:
+        """The prompts, without the lists that some models' prompts come in."""
         prompts = column("input")
-        if set(map(type, prompts)) != {str}:
-            prompts = [text(_innermost(one)) for one in prompts]
-        known = _QUESTIONS
-        try:
-            found = [known[one, before, after] for one in prompts]
-        except KeyError:
-            found = [NO_QUESTION if one is None else question_of(one, before, after) for one in prompts]
-        return dict(zip(Question._fields, map(list, zip(*found, strict=True)), strict=True))
+        if prompts.count(None) == len(prompts):
+            prompts = [one[0] if isinstance(one, list) and one and isinstance(one[0], str) else None for one in column("arguments")]
+        return prompts if set(map(type, prompts)) == {str} else [text(_innermost(one)) for one in prompts]
+
+    def _questions(self) -> dict[str, pa.Array]:
+        """What a chunk's prompts ask, as columns; remembered too, since the next run asks the same in the same order."""
+        asked = (*self._wrapping, tuple(self._prompts))
+        known = _ASKED.get(asked)
+        if known is None:
+            while _ASKED and sum(len(one[2]) for one in _ASKED) + len(self._prompts) > _KEPT_QUESTIONS:
+                del _ASKED[next(iter(_ASKED))]
+            found = [NO_QUESTION if one is None else question_of(one, *self._wrapping) for one in self._prompts]
+            known = {
+                name: pa.array(column, _KINDS.get(name, pa.string()))
+                for name, column in zip(Question._fields, zip(*found, strict=True), strict=True)
+            }
+            _ASKED[asked] = known
+        return known
 
     @cached_property
     def _wrapping(self) -> tuple[str, str]:
@@ -289,10 +297,9 @@ class Reading:
         own["option_scores"] = [None if one is None else json_text(one.scores) for one in found]
         own["p_gold"] = [None if one is None else one.p_gold for one in found]
         own["logit_prediction"] = [None if one is None else one.best for one in found]
-        own["gold"] = [
-            gold if one is None or one.gold_text is None else one.gold_text for one, gold in zip(found, own["gold"], strict=True)
-        ]
-        own["n_options"] = [count if one is None else len(one.scores) for one, count in zip(found, own["n_options"], strict=True)]
+        gold = own["gold"]
+        own["gold"] = [old if one is None or one.gold_text is None else one.gold_text for one, old in zip(found, gold, strict=True)]
+        own["n_options"] = [None if one is None else len(one.scores) for one in found]
         return [
             Refusal(file=self.path, line=line, reason=one.problem)
             for one, line in zip(found, lines, strict=True)
@@ -313,57 +320,78 @@ def _columns(rows: Sequence[dict[str, Any]], layouts: set[tuple[str, ...]]) -> C
     return column
 
 
-def _entries(rows: Sequence[Mapping[str, Any]], plan: _Plan, column: Callable[[str], list[Any]]) -> tuple[list[str | None], list[Any]]:
-    """The metric that judges each row, and its value there."""
-    if not plan.metrics:
-        return [None] * len(rows), [None] * len(rows)
+class _Entries(NamedTuple):
+    """The metric that judges each row, and its value there; `first` is the first value, `single` the metric where all rows agree."""
+
+    values: list[Any]
+    first: Any
+    single: str | None
+    names: list[str | None]
+
+    def whole(self, column: list[Any]) -> list[Any]:
+        """A column of the rows that have a value, with null for those that have none."""
+        if len(column) == len(self.values):
+            return column
+        following = iter(column)
+        return [None if value is None else next(following) for value in self.values]
+
+
+def _entries(rows: Sequence[Mapping[str, Any]], plan: _Plan, column: Callable[[str], list[Any]]) -> _Entries:
     if len(plan.metrics) == 1:
-        entries = column(plan.metrics[0])
-        if None not in entries:
-            return [plan.metrics[0]] * len(rows), entries
+        single = plan.metrics[0]
+        values = column(single)
+        holes = None in values
+        first = next((one for one in values if one is not None), None) if holes else values[0]
+        return _Entries(values, first, single, [None if one is None else single for one in values] if holes else [single] * len(values))
     names = [next((name for name in plan.metrics if row.get(name) is not None), None) for row in rows]
-    return names, [None if name is None else row[name] for name, row in zip(names, rows, strict=True)]
+    values = [None if name is None else row[name] for name, row in zip(names, rows, strict=True)]
+    return _Entries(values, next((one for one in values if one is not None), None), None, names)
 
 
-def _quickly(metric: str | None, entries: list[Any], rule: Rule | None, score_key: str | None) -> tuple[list[Any], list[Any], str] | None:
-    """Verdicts of rows that all look alike; None where they do not."""
-    kinds = set(map(type, entries))
-    says = metric or ""
-    binary = metric is not None and is_binary(metric)
+def _quickly(entries: _Entries, rule: Rule | None, score_key: str | None) -> dict[str, list[Any]] | None:
+    """Verdicts of rows that all look alike (or have no value); None where they do not."""
+    present = [one for one in entries.values if one is not None]
+    kinds = set(map(type, present))
+    if entries.single is None and (rule is None or kinds != {dict}):
+        return None
+    binary = entries.single is not None and is_binary(entries.single)
+    says = {name: name for name in set(entries.names)}
     if kinds == {dict}:
         if rule is not None and rule.judge is not None:
-            return _remembered(entries, rule)
-        name = rule.field if rule is not None else score_field(entries[0], score_key)
+            return _remembered(entries, present, rule)
+        name = rule.field if rule is not None else score_field(entries.first, score_key)
         if name is None:
             return None
         try:
-            entries = list(map(itemgetter(name), entries))
+            present = list(map(itemgetter(name), present))
         except KeyError:
             return None
         binary = binary or rule is not None or is_binary(name)
-        says = rule.named(says) if rule is not None else f"{metric}.{name}"
-        kinds = set(map(type, entries))
-    if not kinds <= {int, float}:
+        says = {metric: None if metric is None else rule.named(metric) if rule is not None else f"{metric}.{name}" for metric in says}
+        kinds = set(map(type, present))
+    distinct = set(present) if kinds <= {int, float} else {None}
+    if not distinct <= {0, 1} and (binary or None in distinct or not all(-1e300 < one < 1e300 for one in distinct)):
         return None
-    values = set(entries)
-    if values <= {0, 1}:
-        return ([one == 1 for one in entries] if binary else [None] * len(entries)), entries, says
-    if binary or not all(-1e300 < one < 1e300 for one in values):
-        return None
-    return [None] * len(entries), entries, says
+    correct = [one == 1 for one in present] if binary else [None] * len(present)
+    return {"correct": entries.whole(correct), "score": entries.whole(present), "score_rule": [says[one] for one in entries.names]}
 
 
-def _remembered(entries: list[Any], rule: Rule) -> tuple[list[Any], list[Any], str] | None:
+def _remembered(entries: _Entries, present: list[Any], rule: Rule) -> dict[str, list[Any]] | None:
     """Verdicts that depend on few fields: each combination is judged once."""
     if rule.judge is None or not rule.judged_on:
         return None
     try:
-        cases = list(map(itemgetter(*rule.judged_on), entries))
+        cases = list(map(itemgetter(*rule.judged_on), present))
         known = {case: rule.judge(dict(zip(rule.judged_on, case, strict=True))) for case in set(cases)}
     except (KeyError, TypeError):
         return None
     correct = [known[case] for case in cases]
-    return correct, [None if one is None else float(one) for one in correct], rule.named("")
+    scores = [None if one is None else float(one) for one in correct]
+    return {
+        "correct": entries.whole(correct),
+        "score": entries.whole(scores),
+        "score_rule": [None if one is None else rule.named(one) for one in entries.names],
+    }
 
 
 def _said(metric: str | None, entry: Any, rule: Rule | None, score_key: str | None) -> str | None:
@@ -375,7 +403,7 @@ def _said(metric: str | None, entry: Any, rule: Rule | None, score_key: str | No
     return metric if name is None else f"{metric}.{name}"
 
 
-def _described(plan: _Plan, shapes: list[tuple[str, ...]], entries: list[Any], column: Callable[[str], list[Any]]) -> dict[str, list[Any]]:
+def _described(plan: _Plan, shapes: list[tuple[str, ...]], entries: _Entries, column: Callable[[str], list[Any]]) -> dict[str, list[Any]]:
     """Gold and categories."""
     made: dict[str, list[Any]] = {"gold": _texts(column("target"))}
     rule = plan.rule
@@ -383,20 +411,19 @@ def _described(plan: _Plan, shapes: list[tuple[str, ...]], entries: list[Any], c
     if media.count(None) < len(media):
         made["image_key"] = [text(one[0]) if isinstance(one, list) and len(one) == 1 else None for one in media]
     if rule is not None and rule.category_is_metric:
-        taken = {*WRITTEN, *plan.native, *plan.metrics, *NO_METRICS, *KEY_NAMES}
+        taken = {*WRITTEN, *CONVERTERS, *plan.metrics, *NO_METRICS, *KEY_NAMES}
         named = {shape: next((name for name in shape if name not in taken), None) for shape in set(shapes)}
         made["category"] = [named[shape] for shape in shapes]
-    if not entries or not isinstance(entries[0], dict):
+    first = entries.first
+    if not isinstance(first, dict):
         return made
-    fields = {
-        "subcategory": (rule.subcategory if rule is not None else _first_of(entries[0], ("sub_category", "l2_category", "subdomain")),)
+    fields: dict[str, tuple[str | None, ...]] = {
+        "subcategory": (rule.subcategory if rule is not None else _first_of(first, ("sub_category", "l2_category", "subdomain")),),
+        "category": rule.category if rule is not None else ("category",),
+        "image_key": (rule.image if rule is not None else None,),
     }
-    if rule is None or not rule.category_is_metric:
-        fields["category"] = rule.category if rule is not None else ("category",)
-    if rule is not None and rule.image is not None:
-        fields["image_key"] = (rule.image,)
     for target, names in fields.items():
-        if all(name is not None and name in entries[0] for name in names):
+        if names and all(name is not None and name in first for name in names):
             made[target] = _joined(entries, names)
     return made
 
@@ -405,15 +432,26 @@ def _first_of(entry: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((name for name in names if name in entry), None)
 
 
-def _joined(entries: list[Any], names: tuple[Any, ...]) -> list[Any]:
+def _joined(entries: _Entries, names: tuple[Any, ...]) -> list[Any]:
+    """Fields of the metric's object as text, several joined by a slash."""
+    present = [one for one in entries.values if type(one) is dict]
+    if len(present) + entries.values.count(None) < len(entries.values):
+        return [_slashed(tuple(one.get(name) for name in names)) if type(one) is dict else None for one in entries.values]
     if len(names) == 1:
-        return _texts([entry.get(names[0]) if isinstance(entry, dict) else None for entry in entries])
-    cases = [tuple(text(entry.get(name)) for name in names) if isinstance(entry, dict) else () for entry in entries]
-    known = {case: "/".join(one for one in case if one) or None for case in set(cases)}
-    return [known[case] for case in cases]
+        return entries.whole(_texts([one.get(names[0]) for one in present]))
+    try:
+        cases = list(map(itemgetter(*names), present))
+        known = {case: _slashed(case) for case in set(cases)}
+    except (KeyError, TypeError):
+        return entries.whole([_slashed(tuple(one.get(name) for name in names)) for one in present])
+    return entries.whole([known[case] for case in cases])
 
 
-def _answers(entries: list[Any], column: Callable[[str], list[Any]], size: int) -> dict[str, list[Any]]:
+def _slashed(parts: tuple[Any, ...]) -> str | None:
+    return "/".join(one for part in parts if (one := text(part))) or None
+
+
+def _answers(entries: list[Any], first: Any, column: Callable[[str], list[Any]], size: int) -> dict[str, list[Any]]:
     """Response, prediction and token counts."""
     filtered = _responses(column("filtered_resps"))
     whole_text = column("resps")
@@ -421,7 +459,7 @@ def _answers(entries: list[Any], column: Callable[[str], list[Any]], size: int) 
         response = filtered
     else:
         response = [old if new is None else new for new, old in zip(_responses(whole_text), filtered, strict=True)]
-    made = {"response": response, "prediction": _predictions(entries, filtered)}
+    made = {"response": response, "prediction": _predictions(entries, first, filtered)}
     counts = column("token_counts")
     if counts.count(None) < size:
         for name, source in (("prompt_tokens", "input_tokens"), ("generated_tokens", "output_tokens")):
@@ -434,24 +472,18 @@ def _counts(counts: list[Any], name: str) -> list[Any]:
     """Tokens of answers that took one request; several requests have no one count."""
     try:
         if set(map(len, counts)) == {1}:
-            return [one[name] for (one,) in counts]
+            return [None if one is None else one[name] for (one,) in counts]
     except (KeyError, TypeError):
         pass
     single = [one[0] if isinstance(one, list) and len(one) == 1 else None for one in counts]
     return [one.get(name) if isinstance(one, dict) else None for one in single]
 
 
-def _predictions(entries: list[Any], filtered: list[str | None]) -> list[str | None]:
-    first = entries[0]
-    if isinstance(first, dict):
-        name = _first_of(first, PREDICTION_FIELDS)
-        if name is not None:
-            found = [entry.get(name) if isinstance(entry, dict) else None for entry in entries]
-            return (
-                found
-                if set(map(type, found)) <= {str, type(None)}
-                else [predicted(one) if isinstance(one, dict) else None for one in entries]
-            )
+def _predictions(entries: list[Any], first: Any, filtered: list[str | None]) -> list[str | None]:
+    name = _first_of(first, PREDICTION_FIELDS) if isinstance(first, dict) else None
+    if name is not None:
+        found = [one.get(name) if type(one) is dict else None for one in entries]
+        return found if set(map(type, found)) <= {str, type(None)} else [predicted(one) if type(one) is dict else None for one in entries]
     if None not in filtered and max(map(len, filtered)) <= SHORT_ANSWER:  # type: ignore[arg-type] # no None is left
         return filtered
     return [None if one is None or len(one) > SHORT_ANSWER else one for one in filtered]
@@ -503,6 +535,16 @@ def further(name: str, value: Any) -> Iterator[tuple[str, Number]]:
     found = graded(value, binary=False).number
     if found != NOTHING:
         yield name, found
+
+
+def _first_places(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Names in the order in which rows first mention them."""
+    places: dict[str, int] = {}
+    for row in rows:
+        if not row.keys() <= places.keys():
+            for name in row:
+                places.setdefault(name, len(places))
+    return places
 
 
 def _is_nested(rows: Sequence[Mapping[str, Any]], name: str) -> bool:

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 from tracker.batch import LABELS, QUESTIONS, RECORD_SCORES, RECORDS, Refusal
 from tracker.readers import columns
-from tracker.readers.columns import Checked
 from tracker.readers.values import content_hash, json_text, option_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from tracker.readers.columns import Checked
     from tracker.readers.values import Number
 
 CHUNK_ROWS = 20_000
@@ -34,11 +34,13 @@ _HASHES: dict[tuple[str | None, str | None], str] = {}
 _HASHES_KEPT = 20_000
 
 
-def as_json_lists(column: list[Any]) -> list[str] | None:
+def as_json_lists(column: list[Any]) -> list[str | None] | None:
     """Lists of numbers as JSON text, all at once; None where some of them is anything else."""
-    if set(map(type, column)) != {list} or not all(column) or not set(map(type, chain.from_iterable(column))) <= {float, int}:
+    present = [one for one in column if one is not None] if None in column else column
+    if set(map(type, present)) != {list} or not all(present) or not set(map(type, chain.from_iterable(present))) <= {float, int}:
         return None
-    return [f"[{one}]" for one in orjson.dumps(column)[2:-2].decode().split("],[")]
+    texts = iter(orjson.dumps(present)[2:-2].decode().split("],["))
+    return [None if one is None else f"[{next(texts)}]" for one in column]
 
 
 CONVERTERS: Mapping[str, Callable[[list[Any]], Checked]] = {
@@ -116,13 +118,15 @@ class Tables:
     refusals: list[Refusal]
 
 
-def tables(chunk: Chunk, path: str, seen: set[Any]) -> Tables:
-    """The chunk's tables; questions whose key is in `seen` were described before."""
+def tables(chunk: Chunk, path: str, seen: set[Any], ready: Mapping[str, pa.Array] | None = None) -> Tables:
+    """The chunk's tables; questions whose key is in `seen` were described before. `ready` columns fill what is null elsewhere."""
     refusals: list[Refusal] = []
     size = len(chunk.keys)
     key_array = columns.texts(chunk.keys).array
-    fresh = [row for row, key in enumerate(chunk.keys) if key not in seen and not seen.add(key)]  # type: ignore[func-returns-value]
-    arrays = {name: _merged(name, chunk, path, refusals) for name in {*chunk.own, *chunk.given}}
+    fresh = _fresh(chunk.keys, seen)
+    arrays = {name: _merged(name, chunk, path, refusals) for name in CONVERTERS if name in chunk.own or name in chunk.given}
+    for name, column in (ready or {}).items():
+        arrays[name] = pc.coalesce(arrays[name], column) if name in arrays else column
     _rescore(chunk, arrays)
     if "content_hash" not in chunk.given and ("text" in chunk.given or "options" in chunk.given):
         arrays["content_hash"] = _hashes(arrays.get("text"), arrays.get("options"), size)
@@ -135,6 +139,20 @@ def tables(chunk: Chunk, path: str, seen: set[Any]) -> Tables:
         record_scores=_record_scores(chunk.scorers),
         refusals=refusals,
     )
+
+
+def _fresh(keys: list[Any], seen: set[Any]) -> Sequence[int]:
+    """Places of keys that were not seen before, which from now on were."""
+    distinct = set(keys)
+    if len(distinct) == len(keys) and seen.isdisjoint(distinct):
+        seen |= distinct
+        return range(len(keys))
+    fresh = []
+    for place, key in enumerate(keys):
+        if key not in seen:
+            seen.add(key)
+            fresh.append(place)
+    return fresh
 
 
 def hashed(text: str | None, options: str | None) -> str:
@@ -185,7 +203,7 @@ def _hashes(text: pa.Array | None, options: pa.Array | None, size: int) -> pa.Ar
     return pa.array(made, pa.string())
 
 
-def _labels(arrays: Mapping[str, pa.Array], keys: pa.Array, fresh: list[int]) -> pa.Table | None:
+def _labels(arrays: Mapping[str, pa.Array], keys: pa.Array, fresh: Sequence[int]) -> pa.Table | None:
     pieces = []
     for scheme in LABEL_SCHEMES:
         if scheme not in arrays:
