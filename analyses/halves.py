@@ -22,7 +22,7 @@ DIRECTIONS = ("first", "second")
 def halves_of(observations: Observations) -> npt.NDArray[np.int64]:
     """Half 0 or 1 of each observation: its trajectory's configurations, ordered by hash, are dealt out in turn.
 
-    The hash is `analyses.observations.pair_hash` of the seed and the natural keys of question and configuration.
+    The hash is `analyses.identity.pair_hash` of the seed and the natural keys of question and configuration.
     """
     return position_by(observations.trajectory, observations.hash) % 2
 

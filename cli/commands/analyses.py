@@ -20,9 +20,12 @@ HEADLINES = 4
 """Headline numbers that a list shows."""
 
 
-@click.group()
-def analyses() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def analyses(ctx: click.Context) -> None:
     """List and show stored results."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
 
 
 @analyses.command("list")

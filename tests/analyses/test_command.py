@@ -15,6 +15,7 @@ import tracker
 from analyses.ceiling import Parameters, run
 from analyses.cohort import statement
 from analyses.regimes import REGIMES
+from cli.commands.analyses import analyses
 from cli.main import main
 from tests.analyses import naive
 from tests.conftest import ROOT, samples
@@ -143,6 +144,13 @@ def test_results_are_stored_listed_and_shown(store: Store) -> None:
     assert outcome.stdout.strip() in shown.stdout
     assert store.json("analyses", "show", identity)["parameters"]["seed"] == 5
     assert json.loads(store.call("analyses", "list", "--json").stdout)[0]["id"] == int(identity)
+
+
+def test_the_bare_noun_lists(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKR_DB", str(store.db))
+    outcome = CliRunner().invoke(analyses, [])
+    assert outcome.exit_code == 0
+    assert outcome.stdout == store.call("analyses", "list").stdout
 
 
 def test_nothing_is_stored_on_request(store: Store) -> None:
