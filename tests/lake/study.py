@@ -262,14 +262,15 @@ def records(chance: random.Random, run_id: int, benchmark: int) -> Rows:
 def _record(chance: random.Random, run_id: int, question: int, repetition: int, attempt: int) -> dict[str, Any]:
     row: dict[str, Any] = {"run_id": run_id, "question_id": question, "repetition": repetition, "attempt": attempt, "final": False}
     case = chance.choice(["right", "right", "wrong", "wrong", "score", "beyond", "nan", "failed"])
-    row |= {
+    outcomes: dict[str, dict[str, Any]] = {
         "right": {"correct": True, "score": 1.0, "status": "scored"},
         "wrong": {"correct": False, "score": 0.0, "status": "scored"},
         "score": {"score": chance.choice([0.0, 0.25, 1.0, chance.random()]), "status": "scored"},
         "beyond": {"score": 37.5, "status": "unscored"},
         "nan": {"special": "nan", "status": "unscored"},
         "failed": {"status": "failed"},
-    }[case]
+    }
+    row |= outcomes[case]
     if chance.random() < 0.7:
         row |= {"p_gold": chance.random(), "visual_tokens": chance.randint(0, 2000), "latency_s": chance.random()}
     if chance.random() < 0.7:

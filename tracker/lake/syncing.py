@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tracker.database import bulk, migrate
+from tracker.database import bulk
+from tracker.database.peek import peek
 from tracker.errors import LakeError
 from tracker.lake import trajectories
 from tracker.lake.copying import RunState, SegmentChange, SegmentCopy, make_durable, run_states, write_table
@@ -257,7 +258,8 @@ class _Round:
         return _Outcome(report=report, settled=settled)
 
     def _revision(self) -> str:
-        return migrate.current(self.db.engine) or ""
+        seen = peek(self.db.url)
+        return seen.revision if seen else ""
 
 
 def _warnings(manifest: Manifest) -> tuple[str, ...]:
