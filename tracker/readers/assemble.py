@@ -83,10 +83,12 @@ class Assembler:
         self.file, self.fixed, self.extra_scores, self.label_source = file, dict(fixed or {}), extra_scores, label_source
         self._runs: dict[tuple[Any, ...], runs.RunNotes] = {}
         self._questions = QuestionReader()
+        self.chunks = 0
         self.records = 0
 
     def add(self, chunk: Chunk) -> Iterator[Batch | Refusal]:
         """Refusals, then batches (one per run) of a chunk."""
+        self.chunks += 1
         rows = Rows(chunk, _named(chunk.columns))
         keys = self._run_keys(rows)
         record = _records(rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -18,8 +19,16 @@ from tracker.readers import values
 from tracker.readers.values import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+_NUMBERS, _TEXTS = frozenset({int, float}), frozenset({str})
+_ARROW_KINDS = {
+    _TEXTS: pa.string(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    _NUMBERS: pa.float64(),
+    frozenset({bool}): pa.bool_(),
+}
 _TRUE, _FALSE = ("true", "1", "1.0"), ("false", "0", "0.0")
 _TRUTH_WORDS = pa.array([*_TRUE, *_FALSE, *sorted(MISSING), "nan"])
 _TRUTH_VALUES = pa.array([True] * len(_TRUE) + [False] * len(_FALSE) + [None] * (len(MISSING) + 1))
@@ -188,14 +197,9 @@ def words(column: list[Any] | pa.Array, known: Sequence[str]) -> Checked:
 
 def number_lists(column: list[Any] | pa.Array) -> Checked:
     """Lists of numbers as JSON text, NaN as null in them; a list, an object (its values) or JSON text."""
-    array = _infer(column)
-    if (
-        array is not None
-        and pa.types.is_list(array.type)
-        and (pa.types.is_floating(array.type.value_type) or pa.types.is_integer(array.type.value_type))
-    ):
-        told = [orjson.dumps(value).decode() if value else None for value in to_list(column)]
-        return Checked(array=pa.array(told, pa.string()))
+    told = _listed(column, _NUMBERS)
+    if told is not None:
+        return Checked(array=pa.array([orjson.dumps(value).decode() if value else None for value in told], pa.string()))
 
     def convert(value: object) -> str | None:
         if isinstance(value, str):
@@ -213,11 +217,9 @@ def number_lists(column: list[Any] | pa.Array) -> Checked:
 
 def option_lists(column: list[Any] | pa.Array) -> Checked:
     """Lists of options as JSON text."""
-    array = _infer(column)
-    if array is not None and pa.types.is_list(array.type) and _is_text(array.type.value_type) and not array.flatten().null_count:
-        told = to_list(column)
-        if [] not in told:
-            return Checked(array=pa.array([None if value is None else orjson.dumps(value).decode() for value in told], pa.string()))
+    told = _listed(column, _TEXTS)
+    if told is not None and [] not in told:
+        return Checked(array=pa.array([None if value is None else orjson.dumps(value).decode() for value in told], pa.string()))
 
     def convert(value: object) -> str | None:
         found = values.option_list(value)
@@ -260,13 +262,34 @@ def moment(value: object) -> datetime | None:
 
 
 def _infer(column: list[Any] | pa.Array) -> pa.Array | None:
-    """The column as Arrow sees it; None when its values are of several kinds."""
+    """The column as an Arrow array; None when its values are of several kinds, or of one that needs a closer look."""
     if not isinstance(column, list):
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    kinds = _kinds(column)
+    if not kinds:
+        return pa.nulls(len(column))
+    kind = next((kind for known, kind in _ARROW_KINDS.items() if kinds == known), None)
     try:
-        return pa.array(column)
+        array = None if kind is None else pa.array(column, kind)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
+    mixed = len(kinds) > 1
+    return None if mixed and (pc.max(pc.abs(array)).as_py() or 0) >= values.EXACT_FLOAT else array
+
+
+def _kinds(column: Iterable[Any]) -> frozenset[type]:
+    return frozenset(map(type, column)) - {type(None)}
+
+
+def _listed(column: list[Any] | pa.Array, kinds: frozenset[type]) -> list[Any] | None:
+    """The column as Python lists if it holds nothing but lists of values of these kinds, without nulls in them."""
+    if not isinstance(column, list):
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            return None
+        column = column.to_pylist()
+    if _kinds(column) - {list}:
+        return None
+    return column if frozenset(map(type, chain.from_iterable(filter(None, column)))) <= kinds else None
 
 
 def _numbers(column: list[Any] | pa.Array, kind: pa.DataType) -> pa.Array | None:

@@ -14,10 +14,10 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
-from tracker.readers.tabular import Chunk, Kind, Truncated, chunks, csv_header, kind_of, parquet_schema
+from tracker.readers.tabular import Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from tracker.readers.base import Folder
@@ -51,7 +51,7 @@ class NativeReader:
             message = "not a table any more"
             raise InputError(message, where=str(path), hint="the file changed while it was read: ingest it again")
         assembler = Assembler(str(path), fixed=fixed)
-        yield from read_pieces(path, _checked(path, kind, fixed), assembler)
+        yield from read_pieces(path, chunks(path, kind), assembler, lambda chunk: _require(path, chunk.columns, fixed))
 
     def _source(self, folder: Folder, name: str, study: Study) -> Source | None:
         path = folder.path / name
@@ -68,15 +68,23 @@ class NativeReader:
         return Source(reader=self.name, uri=str(path.resolve()), files=(path,)) if all(met) or nearly else None
 
 
-def read_pieces(path: Path, pieces: Iterator[Chunk | Refusal | Truncated], assembler: Assembler) -> Iterator[Batch | Refusal]:
-    """Every piece of a table through an assembler; InputError when no row of it can be used."""
+def read_pieces(
+    path: Path,
+    pieces: Iterator[Chunk | Refusal | Truncated],
+    assembler: Assembler,
+    require: Callable[[Chunk], None] | None = None,
+) -> Iterator[Batch | Refusal]:
+    """Every piece of a table through an assembler; InputError when no row of it can be used.
+
+    `require` looks at the first chunk.
+    """
     cut_off: int | None = None
     refused: Refusal | None = None
-    for piece in pieces:
-        if isinstance(piece, Truncated):
-            cut_off = piece.line
-            continue
-        for one in [piece] if isinstance(piece, Refusal) else assembler.add(piece):
+    while (items := _next(pieces, assembler, require)) is not None:
+        for one in items:
+            if isinstance(one, Truncated):
+                cut_off = one.line
+                continue
             refused = refused or (one if isinstance(one, Refusal) else None)
             yield one
     if not assembler.records:
@@ -86,13 +94,21 @@ def read_pieces(path: Path, pieces: Iterator[Chunk | Refusal | Truncated], assem
         yield from assembler.finish(f"the file is cut off in line {cut_off}")
 
 
-def _checked(path: Path, kind: Kind, fixed: dict[str, Any]) -> Iterator[Chunk | Refusal | Truncated]:
-    first = True
-    for piece in chunks(path, kind):
-        if first and isinstance(piece, Chunk):
-            _require(path, piece.columns, fixed)
-            first = False
-        yield piece
+def _next(
+    pieces: Iterator[Chunk | Refusal | Truncated],
+    assembler: Assembler,
+    require: Callable[[Chunk], None] | None,
+) -> list[Batch | Refusal | Truncated] | None:
+    """What the next piece gives. Its rows live and die while the collector rests: it would walk them for nothing."""
+    with without_gc():
+        piece = next(pieces, None)
+        if piece is None:
+            return None
+        if not isinstance(piece, Chunk):
+            return [piece]
+        if require is not None and not assembler.chunks:
+            require(piece)
+        return [*assembler.add(piece)]
 
 
 def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None:

@@ -144,9 +144,10 @@ class _Gathered:
         return len(self.chunk.lines) + len(self.bad) >= CHUNK_ROWS or self._size >= CHUNK_BYTES
 
     def done(self) -> Chunk:
-        """The chunk."""
+        """The chunk, which is let go: a waiting generator must not keep it alive."""
         self._turn()
-        return self.chunk
+        chunk, self.chunk = self.chunk, Chunk(columns={}, lines=[])
+        return chunk
 
     def _turn(self) -> None:
         columns: dict[str, Any] = self.chunk.columns
@@ -162,8 +163,7 @@ class _Gathered:
 def _jsonl(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
     lines = json_lines(path)
     while True:
-        with _without_gc():
-            gathered = _gather(lines)
+        gathered = _gather(lines)
         for line in gathered.bad:
             reason = line.error or f"expected a JSON object, found {type(line.value).__name__} (write one object per line)"
             yield Refusal(file=str(path), line=line.number, reason=reason, text=line.text)
@@ -189,8 +189,8 @@ def _gather(lines: Iterator[Line]) -> _Gathered:
 
 
 @contextmanager
-def _without_gc() -> Iterator[None]:
-    """Many thousand dictionaries are made and none is garbage; the collector would walk them again and again."""
+def without_gc() -> Iterator[None]:
+    """For work that makes many thousand values and no cycles: the collector would walk them again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
