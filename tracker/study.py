@@ -203,6 +203,10 @@ class TableRule(_Captures):
         if not decided:
             message = "columns: expected correct, score, or both prediction and gold"
             raise ValueError(message)
+        for name in self.unfold if isinstance(self.unfold, tuple) else ():
+            if name not in self.columns:
+                message = f"unfold: {name!r} is no field of columns{_nearest(name, self.columns)}"
+                raise ValueError(message)
         return self
 
 

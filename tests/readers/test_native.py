@@ -374,6 +374,21 @@ def test_parquet_types_are_mapped(tmp_path: Path) -> None:
     assert found.header.started_at == datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_utf16_is_refused_with_its_remedy_not_skipped(tmp_path: Path, encoding: str, form: str) -> None:
+    path = jsonl(tmp_path / "a.jsonl", BASE) if form == "jsonl" else as_csv(tmp_path / "a.csv", [BASE])
+    path.write_bytes(path.read_text().encode(encoding))
+    with pytest.raises(InputError, match=f"iconv -f UTF-16 -t UTF-8 'a.{form}'"):
+        read(READER, path)
+
+
+def test_a_line_of_50_mb_is_a_line(tmp_path: Path) -> None:
+    found = read(READER, jsonl(tmp_path / "a.jsonl", BASE | {"response": "x" * 50_000_000}, BASE))
+    assert not found.refusals
+    assert [len(row["response"] or "") for row in found.records] == [50_000_000, 0]
+
+
 def test_a_parquet_file_without_its_end_is_refused(tmp_path: Path) -> None:
     whole = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([BASE]), whole)

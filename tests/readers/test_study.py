@@ -125,6 +125,7 @@ BAD = {
     "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'": r"expected correct, score, or both prediction and gold",
     "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'\ncorect = 'b'": r"'corect' is no field; did you mean 'correct'",
     "[[table]]\nfiles = 'x'\n[table.columns]\nquestion_id = 'a'\ncorrect = { valu = 1 }": r"unknown key 'valu'; did you mean 'value'",
+    "[[table]]\nfiles = 'x'\nunfold = ['predicton']\n[table.columns]\nquestion_id = 'a'\nprediction = 'p'\ngold = 'g'": r"did you mean 'prediction'",
     "[questions]\nb = 0": r"questions.b: Input should be greater than 0",
     "labels = [ = ]": r"not valid TOML: .*line 1",
 }

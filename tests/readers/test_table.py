@@ -114,6 +114,13 @@ def test_columns_without_a_rule_are_settings_or_named(tmp_path: Path) -> None:
     assert found.header.settings == {"host": "gpu", "columns_not_kept": ["box"]}
 
 
+def test_a_column_without_a_rule_has_no_meaning_even_if_its_name_is_a_native_one(tmp_path: Path) -> None:
+    found = one(tmp_path, BASIC, *({"id": index, "out": 1, "ans": 1, "score": index, "answer": "E", "model": "x"} for index in range(2)))
+    assert [row["score"] for row in found.records] == [None, None]
+    assert (found.header.model, found.header.settings) == ("m1", {"answer": "E", "model": "x", "columns_not_kept": ["score"]})
+    assert {row["gold"] for row in found.questions} == {"1"}
+
+
 def test_cycles_unfold_into_records_with_their_number_in_the_key(tmp_path: Path) -> None:
     row = {"id": 7, "out": ["A", "B"], "ans": ["A", "A"], "opts": ["A. x\nB. y", "A. y\nB. x"], "image": "i.jpg"}
     columns = BASIC + 'options = "opts"\nimage_key = "image"\n'

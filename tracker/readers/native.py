@@ -14,7 +14,8 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
-from tracker.readers.tabular import Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
+from tracker.readers.lines import foreign
+from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +45,11 @@ class NativeReader:
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
         """Batches per chunk and run."""
         path = source.files[0]
-        kind = kind_of(path, head_of(path))
+        head = head_of(path)
+        problem = None if head.startswith(PARQUET_MAGIC) else foreign(head, path)
+        if problem:
+            raise InputError(problem, where=str(path))
+        kind = kind_of(path, head)
         given = study.fields(path)
         fixed: dict[str, Any] = {name: value for name, value in given.items() if name in {"model", "benchmark"}}
         if kind is None:
@@ -123,6 +128,10 @@ def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None
 
 def _columns(path: Path, head: bytes) -> set[str] | None:
     """Column names as far as the first bytes of a file tell; None where it is no table."""
+    if not head.startswith(PARQUET_MAGIC) and foreign(head, path):
+        head = head.decode(
+            "utf-16" if head[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-16-le" if head[1:2] == b"\0" else "utf-16-be", "replace"
+        ).encode()
     kind = kind_of(path, head)
     if kind == "parquet":
         return _parquet_columns(path)

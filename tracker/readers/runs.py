@@ -107,7 +107,9 @@ class RunNotes:
                 "external_id": values["run_id"],
                 "configuration": {name: values[name] for name in Settings.model_fields},
                 "status": status,
-                "settings": settings | self.objects["settings"] | ({NOT_KEPT: sorted(self.varied)} if self.varied else {}),
+                "settings": settings
+                | self.objects["settings"]
+                | ({NOT_KEPT: sorted(name.removeprefix("settings.") for name in self.varied)} if self.varied else {}),
                 "tags": tags | self.objects["tags"],
             }
         )

@@ -62,7 +62,7 @@ class _Table:
         self.fixed = {name: value for name, value in given.items() if name in (*runs.KEYS, *runs.FACTS, "status")}
         self.fixed |= {"run_id": given["external_id"]} if "external_id" in given else {}
         self.free = {name: value for name, value in given.items() if name.startswith(("tags.", "settings."))}
-        self.used = {name.split(".", 1)[0] for cell in rule.columns.values() for name in cell.columns}
+        self.used = {name for cell in rule.columns.values() for name in cell.columns}
 
     def read(self) -> Iterator[Batch | Refusal]:
         """The file's batches and refusals."""
@@ -171,7 +171,7 @@ class _Table:
             native["score_rule"] = (
                 f"column {self.rule.columns['correct'].columns[0] if self.rule.columns['correct'].columns else 'constant'}"
             )
-        native |= {name: value for name, value in row.items() if name not in self.used and name not in native}
+        native |= {f"settings.{name}": value for name, value in row.items() if name not in self.used}
         return native | self.free
 
     def _key(self, row: Mapping[str, Any], entry: int | None) -> str | None:
