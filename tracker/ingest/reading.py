@@ -141,6 +141,7 @@ class _Collector:
         self.refusals: list[Refusal] = []
         self.runs: list[ReadRun] = []
         self.questions: list[list[pa.Table]] = []
+        self.unnamed: list[list[pa.Table]] = []
         self.labels: list[list[pa.Table]] = []
         self.points: list[list[pa.Table]] = []
         self.scores: list[pa.Table] = []
@@ -174,11 +175,15 @@ class _Collector:
         for kept, piece in ((self.questions, item.questions), (self.labels, item.labels), (self.points, item.metric_points)):
             if piece is not None and piece.num_rows:
                 kept[ordinal].append(piece)
+        unnamed = _unnamed_questions(item)
+        if unnamed.num_rows:
+            self.unnamed[ordinal].append(unnamed)
         self._keep(ordinal, item)
 
     def _open_run(self, header: RunHeader) -> None:
         self.runs.append(ReadRun(header=header))
         self.questions.append([])
+        self.unnamed.append([])
         self.labels.append([])
         self.points.append([])
         self._positions.append(0)
@@ -241,7 +246,7 @@ class _Collector:
         return Reading(source=self.source, digest=value, runs=self.runs, refusals=self.refusals, spool=spool, bytes=size)
 
     def _finish_run(self, ordinal: int, run: ReadRun) -> None:
-        run.questions = _distinct_questions(self.questions[ordinal], may_hold_nul=self.may_hold_nul)
+        run.questions = _distinct_questions(self.questions[ordinal] + self.unnamed[ordinal], may_hold_nul=self.may_hold_nul)
         run.facts_digest = _table_digest(run.questions)
         labels = self.labels[ordinal]
         run.labels = _first_per_key(pa.concat_tables([piece.cast(LABELS) for piece in labels]), ["key", "scheme", "source"]) if labels else run.labels
@@ -332,6 +337,14 @@ def _sorted_runs(path: Path) -> Iterator[tuple[int, pa.Table]]:
         if held:
             yield held[0].column("run")[0].as_py(), pa.concat_tables(held)
         connection.close()
+
+
+def _unnamed_questions(item: Batch) -> pa.Table:
+    """Questions that records answer and of which the batch says nothing: their keys alone."""
+    keys = item.records.column("question_key").unique()
+    if item.questions is not None:
+        keys = keys.filter(pc.invert(pc.is_in(keys, value_set=item.questions.column("key").combine_chunks())))
+    return pa.table([keys if field.name == "key" else pa.nulls(len(keys), field.type) for field in QUESTIONS], schema=QUESTIONS)
 
 
 def _distinct_questions(pieces: list[pa.Table], *, may_hold_nul: bool) -> pa.Table:
