@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lake.naive import Naive, same
@@ -257,6 +257,7 @@ class TestMacros:
         found = self.value(duck, call)
         assert found == (pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected)
 
+    @settings(deadline=None)
     @given(st.integers(0, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
     def test_wilson_interval_is_that_of_scipy(self, duck: duckdb.DuckDBPyConnection, case: tuple[int, int]) -> None:
         from scipy.stats import binomtest

@@ -65,25 +65,31 @@ class Session:
         try:
             *earlier, last = self._statements(text, params)
             for statement, named in earlier:
-                self.connection.execute(statement, named or None)
+                self.connection.execute(statement, named or None).complete()
             return self.connection.execute(last[0], last[1] or None)
         except duckdb.Error as err:
             raise query_error(err) from err
 
     def rows(self, cursor: duckdb.DuckDBPyConnection, size: int = 2000) -> Iterator[tuple[Any, ...]]:
         """Rows of an executed statement as they come; memory stays bounded."""
+        finished = False
         try:
             while block := cursor.fetchmany(size):
                 yield from block
+            finished = True
         except duckdb.Error as err:
+            finished = True
             raise query_error(err) from err
+        finally:
+            if not finished:
+                cursor.abort()  # the connection is free for the next statement
 
     def batches(self, text: str, params: Mapping[str, Any] | None = None, size: int = 16_384) -> Any:
         """Like `execute`, but the last result as a pyarrow.RecordBatchReader."""
         try:
             *earlier, last = self._statements(text, params)
             for statement, named in earlier:
-                self.connection.execute(statement, named or None)
+                self.connection.execute(statement, named or None).complete()
             relation: Any = self.connection.sql(last[0].query, params=last[1] or None)
             if relation is None:
                 message = "the last statement gives no rows"
