@@ -116,7 +116,7 @@ def test_damaged_lines_are_refused_alone_and_make_the_run_partial(tmp_path: Path
         (1, "no doc_id, so that the question is not known"),
         (2, "expected an object with the fields of one sample, found list"),
         (3, "byte 0xff at column 26 is not UTF-8"),
-        (5, "not valid JSON at column 29: Expecting value"),
+        (5, "not valid JSON at column 30: Expecting value"),
         (10, "JSON that is cut off at column 41"),
     ]
     assert [row["question_key"] for row in rows(batches)] == ["0", "2"]

@@ -95,6 +95,24 @@ def test_keys_that_first_come_late_are_not_lost(tmp_path: Path) -> None:
     assert [row["correct"] for row in found[:6]] == [True, True, True, False, False, False]
 
 
+def test_an_odd_row_changes_nothing_for_its_neighbours(tmp_path: Path) -> None:
+    """One odd row sends its whole block the careful way, which must come to the same."""
+    written = [_hrbench(i) | {"visual_tokens": i, "p_gold": i / 300, "option_scores": [-0.5, -1.25]} for i in range(300)]
+    for place in range(0, 300, 7):
+        for name in ("average", "single"):
+            written[place].pop(name)
+        written[place] |= {"question_id": str(place), "status": "failed", "token_counts": [None], "filtered_resps": ""}
+    plain, _ = read(READER, _written(tmp_path / "plain", "hrbench4k", written))
+    odd = [dict(row) for row in written]
+    odd[3] |= {"average": odd[3]["average"] | {"gpt_score": "0"}, "filtered_resps": ["A"], "visual_tokens": "3", "p_gold": "0.01"}
+    odd[3] |= {"option_scores": "[-0.5,-1.25]", "input": [odd[3]["input"]]}
+    odd[280] |= {"status": "Failed"} if "status" in odd[280] else {"token_counts": [{"input_tokens": "9", "output_tokens": 1.0}]}
+    careful, refusals = read(READER, _written(tmp_path / "odd", "hrbench4k", odd))
+    assert not refusals
+    assert careful[0].records == plain[0].records
+    assert careful[0].questions == plain[0].questions
+
+
 def test_repeated_ids_are_kept_as_attempts_to_be_numbered(tmp_path: Path) -> None:
     written = [_hrbench(0), _hrbench(1), _hrbench(0)]
     written[2]["doc_id"] = 2
@@ -255,7 +273,7 @@ def _hrbench(index: int) -> dict[str, Any]:
 
 def _written(root: Path, task: str, written: list[dict[str, Any]], expected: int | None = None) -> Path:
     folder = root / "org__toy-vl"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / f"{STAMP}_samples_{task}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in written))
     count = expected or len(written) or 3
     results = {

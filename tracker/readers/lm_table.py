@@ -43,10 +43,11 @@ def as_json_lists(column: list[Any]) -> list[str | None] | None:
     return [None if one is None else f"[{next(texts)}]" for one in column]
 
 
+_STATUSES = ("scored", "unscored", "failed")
 CONVERTERS: Mapping[str, Callable[[list[Any]], Checked]] = {
     "repetition": _COUNT,
     "attempt": _COUNT,
-    "status": partial(columns.words, known=("scored", "unscored", "failed")),
+    "status": partial(columns.words, known=_STATUSES),
     "correct": columns.truths,
     "score": columns.scores,
     "special": partial(columns.words, known=("nan", "inf", "-inf")),
@@ -78,6 +79,19 @@ CONVERTERS: Mapping[str, Callable[[list[Any]], Checked]] = {
     **dict.fromkeys(LABEL_SCHEMES, columns.texts),
 }
 """The native table's columns, which a sample row may carry under the same names, and how each is checked."""
+
+
+_NONE = type(None)
+_TEXT_TYPES, _INT_TYPES, _FLOAT_TYPES = {str, _NONE}, {int, _NONE}, {int, float, _NONE}
+_TEXTS = frozenset(name for name, converter in CONVERTERS.items() if converter is columns.texts)
+_COUNTED = ("visual_tokens", "prompt_tokens", "generated_tokens", "tiles", "effective_pixels")
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(_COUNTED, (0, 2**63 - 1)),
+    **dict.fromkeys(("repetition", "attempt"), (0, 2**31 - 1)),
+    **dict.fromkeys(("n_options", "image_width", "image_height"), (1, 2**63 - 1)),
+    **dict.fromkeys(("latency_s", "vision_flops"), (-1.7976931348623157e308, 1.7976931348623157e308)),
+    "p_gold": (0.0, 1.0),
+}
 
 
 @dataclass(slots=True)
@@ -178,11 +192,38 @@ def _merged(name: str, chunk: Chunk, path: str, refusals: list[Refusal]) -> pa.A
     made = pa.nulls(size, kind) if own is None else pa.array(_padded(own, size), kind)
     if name not in chunk.given:
         return made
-    checked = CONVERTERS[name](_padded(chunk.given[name], size))
-    for row, problem in checked.problems.items():
-        refusals.append(Refusal(file=path, line=chunk.lines[row], reason=f"{name}: {problem} (left empty; the rest of the row is kept)"))
-    stated = checked.array.cast(kind)
+    given = _padded(chunk.given[name], size)
+    stated = _quickly(name, given, kind)
+    if stated is None:
+        checked = CONVERTERS[name](given)
+        for row, problem in checked.problems.items():
+            refusals.append(
+                Refusal(file=path, line=chunk.lines[row], reason=f"{name}: {problem} (left empty; the rest of the row is kept)")
+            )
+        stated = checked.array.cast(kind)
     return stated if own is None else pc.coalesce(stated, made)
+
+
+def _quickly(name: str, values: list[Any], kind: pa.DataType) -> pa.Array | None:
+    """A column whose values are all of its own type and within its bounds, as most are; None where they are looked at one by one."""
+    bounds = _BOUNDS.get(name)
+    kinds = set(map(type, values))
+    if name == "status" and kinds <= _TEXT_TYPES:
+        return pa.array(values, kind) if set(values) <= {None, *_STATUSES} else None
+    if bounds is None:
+        return pa.array(values, kind) if name in _TEXTS and kinds <= _TEXT_TYPES else None
+    if not kinds <= (_FLOAT_TYPES if pa.types.is_floating(kind) else _INT_TYPES):
+        return None
+    try:
+        array = pa.array(values, kind)
+    except (pa.ArrowException, OverflowError):
+        return None
+    extremes = pc.min_max(array)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    within = low is None or (
+        bounds[0] <= low and high <= bounds[1] and not (pa.types.is_floating(kind) and pc.any(pc.is_nan(array)).as_py())
+    )
+    return array if within else None
 
 
 def _rescore(chunk: Chunk, arrays: dict[str, pa.Array]) -> None:
