@@ -383,6 +383,29 @@ def test_utf16_is_refused_with_its_remedy_not_skipped(tmp_path: Path, encoding: 
         read(READER, path)
 
 
+def test_a_chunk_without_a_required_column_is_refused_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabular, "CHUNK_ROWS", 2)
+    found = read(READER, jsonl(tmp_path / "a.jsonl", BASE, BASE, {"correct": True}, {"model": "m", "correct": True}, BASE))
+    assert found.reasons == {
+        3: "column model: expected a value for model, found None",
+        4: "column benchmark: expected a value for benchmark, found None",
+    }
+    assert len(found.records) == 3
+
+
+def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
+    assert len(read(READER, jsonl(tmp_path / "a.json", BASE, BASE)).records) == 2
+    assert len(read(READER, jsonl(tmp_path / "b.json", BASE)).records) == 1
+
+
+def test_a_csv_header_may_leave_cells_empty_but_not_name_a_column_twice(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",,model,benchmark,question_id,correct\n0,1,m,b,1,1\n")
+    assert len(read(READER, tmp_path / "a.csv").records) == 1
+    (tmp_path / "b.csv").write_text("model,benchmark,question_id,correct,correct\nm,b,1,1,0\n")
+    with pytest.raises(InputError, match="names a column twice: correct"):
+        read(READER, tmp_path / "b.csv")
+
+
 def test_a_line_of_50_mb_is_a_line(tmp_path: Path) -> None:
     found = read(READER, jsonl(tmp_path / "a.jsonl", BASE | {"response": "x" * 50_000_000}, BASE))
     assert not found.refusals

@@ -49,6 +49,7 @@ RECORD_COLUMNS: dict[str, Callable[[Any], Checked]] = {
     "repetition": lambda column: check.wholes(column, most=2**31 - 1),
     "attempt": lambda column: check.wholes(column, most=2**31 - 1),
 }
+REQUIRED = frozenset({"model", "benchmark"})
 RECORD_STATUS = ("scored", "unscored", "failed")
 KNOWN_COLUMNS = frozenset(
     {
@@ -127,13 +128,13 @@ class Assembler:
         for name in runs.KEYS:
             fixed = self.fixed.get(name)
             column = rows.columns.get(name)
-            if column is None and fixed is None:
+            if column is None and fixed is None and name not in REQUIRED:
                 continue
             if column is None:
                 column = [fixed] * len(rows)
             elif fixed is not None:
                 column = [fixed if is_missing(value) else value for value in check.to_list(column)]
-            checked = check.keys(column, name) if name in {"model", "benchmark"} else _setting(name, column)
+            checked = check.keys(column, name) if name in REQUIRED else _setting(name, column)
             rows.reject(name, checked)
             keys[name] = checked.array
         for name, convert in runs.FACTS.items():
@@ -175,7 +176,7 @@ def _named(columns: Mapping[str, Any]) -> dict[str, Any]:
 def _records(rows: Rows) -> dict[str, pa.Array]:
     """The columns of RECORDS; rows with a bad value are refused."""
     record: dict[str, pa.Array] = {}
-    ids = check.keys(rows.columns["question_id"], "question_id")
+    ids = check.keys(rows.columns.get("question_id", [None] * len(rows)), "question_id")
     rows.reject("question_id", ids)
     record["question_key"] = ids.array
     for name, convert in RECORD_COLUMNS.items():

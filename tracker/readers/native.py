@@ -50,6 +50,7 @@ class NativeReader:
         if problem:
             raise InputError(problem, where=str(path))
         kind = kind_of(path, head)
+        kind = "jsonl" if kind == "json" else kind
         given = study.fields(path)
         fixed: dict[str, Any] = {name: value for name, value in given.items() if name in {"model", "benchmark"}}
         if kind is None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
 from typing import TYPE_CHECKING, Any, Literal
 
+import orjson
+
 from tracker.batch import Refusal
 from tracker.errors import InputError
 from tracker.readers.lines import foreign, json_document, json_lines, not_utf8, raw_lines, shorten
@@ -77,11 +79,21 @@ def kind_of(path: Path, head: bytes) -> Kind | None:
         return "tsv"
     if suffix == ".csv":
         return "csv"
-    if start[:1] == b"[" or (suffix == ".json" and start[:1] == b"{"):
+    if start[:1] == b"[" or (suffix == ".json" and start[:1] == b"{" and not _starts_with_a_row(start)):
         return "json"
     if start[:1] == b"{":
         return "jsonl"
     return {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".parquet": "parquet"}.get(suffix)  # type: ignore[return-value]
+
+
+def _starts_with_a_row(start: bytes) -> bool:
+    """Whether the first line is a JSON value of its own and more lines follow."""
+    first, _, rest = start.partition(b"\n")
+    try:
+        orjson.loads(first)
+    except ValueError:
+        return False
+    return bool(rest.strip())
 
 
 def chunks(path: Path, kind: Kind) -> Iterator[Chunk | Refusal | Truncated]:
@@ -292,7 +304,7 @@ class _CsvRecords:
             names, delimiter = csv_header(line.raw.decode(), self._delimiter)
         except UnicodeDecodeError as err:
             raise InputError(not_utf8(err, self.path, err.start + 1), where=f"{self.path}: line {line.number}") from err
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = sorted({name for name in names if name and names.count(name) > 1})
         if repeated:
             message = f"the header names a column twice: {', '.join(repeated)}"
             raise InputError(message, where=f"{self.path}: line {line.number}", hint="rename one of them")
