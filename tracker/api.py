@@ -167,22 +167,27 @@ class Tracker:
     def import_catalog(self, path: str | Path) -> CatalogReport:
         """Describe families, models and benchmarks from a TOML file, and link what was ingested before it."""
         from tracker.catalog import read
-        from tracker.ingest.catalog import import_catalog
+        from tracker.database.peek import peek
+        from tracker.ingest.catalog import import_catalog, known_catalog
 
         self._end_session()
-        catalog = read(Path(path))
-        report = import_catalog(self._database_for_writing(), catalog)
+        if peek(self.location.url) is None:
+            read(Path(path))  # a file that cannot be read makes no database
+        database = self._database_for_writing()
+        with database.read() as connection:
+            known = known_catalog(connection)
+        report = import_catalog(database, read(Path(path), known))
         if report.anything:
             self.sync()
         return report
 
-    def export_catalog(self) -> Catalog:
-        """Everything that the database knows of families, models and benchmarks."""
-        from tracker.ingest.export import export_catalog
+    def export_catalog(self, *, found: bool = True) -> Catalog:
+        """What the database knows of families, models and benchmarks, with or without names that were only found in files."""
+        from tracker.ingest.export import ORIGINS, export_catalog
 
         database = self.database(create_missing=False)
         with database.read() as connection:
-            return export_catalog(connection)
+            return export_catalog(connection, ORIGINS if found else ORIGINS[:2])
 
     def import_labels(self, path: str | Path) -> LabelReport:
         """Label questions from a CSV, TSV or JSONL file."""

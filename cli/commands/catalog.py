@@ -47,10 +47,10 @@ def show(name: str | None, location: Location, *, as_json: bool) -> None:
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @store_options
 def export(file: Path | None, location: Location) -> None:
-    """Write every description as TOML to FILE, or to stdout."""
+    """Write every description as TOML to FILE, or to stdout; what was only found in files has none."""
     from tracker.catalog import dump
 
-    text = dump(_catalog(location))
+    text = dump(_catalog(location, found=False))
     if file is None:
         click.echo(text, nl=False)
         return
@@ -78,7 +78,7 @@ def import_(file: Path, location: Location, *, as_json: bool) -> None:
         click.echo(", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counts.items()))
 
 
-def _catalog(location: Location) -> Catalog:
+def _catalog(location: Location, *, found: bool = True) -> Catalog:
     """The database's descriptions; the shipped ones while there is no database."""
     from tracker.database.peek import peek
 
@@ -88,7 +88,7 @@ def _catalog(location: Location) -> Catalog:
         return load()
     import tracker
 
-    known: Catalog = tracker.open(location.url, location.lake).export_catalog()
+    known: Catalog = tracker.open(location.url, location.lake).export_catalog(found=found)
     return known
 
 

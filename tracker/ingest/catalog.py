@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from tracker.ingest.labels import attach
-from tracker.ingest.link import FOUND, relink
+from tracker.catalog import load
+from tracker.ingest.export import export_catalog
+from tracker.ingest.link import FOUND, found_name, relink
 from tracker.ingest.runs import all_slices, mark_dirty, refresh_current
 from tracker.schema import Backbone, Benchmark, BenchmarkAlias, Family, Frontend, Model, ModelAlias, Series, Store
 
 if TYPE_CHECKING:
-    from tracker.catalog import Catalog
+    from tracker.catalog import Catalog, FrontendSpec
     from tracker.database import Database
 
 SHIPPED, IMPORTED = "shipped", "imported"
@@ -83,10 +84,21 @@ def import_aliases(database: Database, models: dict[str, str], benchmarks: dict[
     return report
 
 
+def known_catalog(connection: sa.Connection) -> Catalog:
+    """What a new description may refer to and complete: the shipped catalog with what was imported over it."""
+    shipped, imported = load(), export_catalog(connection, origins=(IMPORTED,))
+    own = {name: {**getattr(shipped, name), **getattr(imported, name)} for name in ("families", "series", "backbones", "models", "benchmarks")}
+    frontends = {name: spec for name, spec in imported.frontends.items() if name not in shipped.frontends or not _same(spec, shipped.frontends[name])}
+    return replace(shipped, **own, frontends={**shipped.frontends, **frontends})
+
+
+def _same(one: FrontendSpec, other: FrontendSpec) -> bool:
+    return (one.kind, dict(one.parameters)) == (other.kind, dict(other.parameters))
+
+
 def _after(connection: sa.Connection, before: set[tuple[int, int]]) -> None:
     refresh_current(connection)
     mark_dirty(connection, before | all_slices(connection))
-    attach(connection)
 
 
 def _found_names(connection: sa.Connection) -> tuple[set[str], set[str]]:
@@ -137,19 +149,28 @@ class _Writer:
             return self.upsert(table, name, {})
         return row_id
 
+    def own_series(self, name: str) -> int:
+        """A series of its own for a model that nothing else describes."""
+        origin = self.connection.execute(sa.select(Series.origin).where(Series.name == name)).scalar()
+        return self.upsert(Series, name if origin in (None, FOUND) else found_name(name), {})
+
     def upsert(self, table: Any, name: str, values: dict[str, Any]) -> int:
         """Insert or update the row of a name."""
         row = self.connection.execute(sa.select(table).where(table.name == name)).mappings().first()
         has_origin = "origin" in table.__table__.c
+        if table is Series and row is not None and row["origin"] == FOUND:
+            # It belongs to an unknown model of the same name, which keeps a series of its own.
+            self.connection.execute(sa.update(Series).where(Series.id == row["id"]).values(name=found_name(name)))
+            row = None
         if row is None:
             values = {**values, **({"origin": self.origin} if has_origin else {})}
             self.report.added.append(f"{table.__tablename__}: {name}")
             return int(self.connection.execute(sa.insert(table).values(name=name, **values).returning(table.id)).scalar_one())
         if self.origin == SHIPPED and has_origin and row["origin"] == IMPORTED:
             return int(row["id"])
-        if has_origin:
-            values = {**values, "origin": self.origin}
         changes = {column: value for column, value in values.items() if row[column] != value}
+        if has_origin and (changes or row["origin"] == FOUND) and row["origin"] != self.origin:
+            changes["origin"] = self.origin
         if changes:
             self.connection.execute(sa.update(table).where(table.id == row["id"]).values(changes))
             self.report.changed.append(f"{table.__tablename__}: {name}")
@@ -164,7 +185,7 @@ class _Writer:
             return
         if self.origin == SHIPPED and row["origin"] == IMPORTED:
             return
-        if row[column] != row_id or row["origin"] != self.origin:
+        if row[column] != row_id or row["origin"] == FOUND:
             self.connection.execute(sa.update(table).where(table.id == row["id"]).values(origin=self.origin, **{column: row_id}))
             self.report.changed.append(f"{table.__tablename__}: {alias}")
 
@@ -173,7 +194,7 @@ class _Writer:
         known = self.connection.execute(sa.select(getattr(aliases, column)).where(aliases.alias == name, aliases.origin != FOUND)).scalar()
         if known is not None:
             return int(known)
-        values = {"series_id": self.id_of(Series, name)} if owner is Model else {}
+        values = {"series_id": self.own_series(name)} if owner is Model else {}
         row_id = self.upsert(owner, name, values)
         self.alias(aliases, column, name, row_id)
         return row_id

@@ -10,9 +10,15 @@ from tracker.catalog import Catalog
 from tracker.catalog.spec import BackboneSpec, BenchmarkSpec, FamilySpec, FrontendSpec, ModelSpec, SeriesSpec
 from tracker.schema import Backbone, Benchmark, BenchmarkAlias, Family, Frontend, Model, ModelAlias, Series
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
-def export_catalog(connection: sa.Connection) -> Catalog:
-    """Shipped, imported and found descriptions alike."""
+
+ORIGINS = ("shipped", "imported", "found")
+
+
+def export_catalog(connection: sa.Connection, origins: Collection[str] = ORIGINS) -> Catalog:
+    """Descriptions of some origins; families and frontends are always there."""
     families = _names(connection, Family)
     frontends = _names(connection, Frontend)
     series = _names(connection, Series)
@@ -20,15 +26,16 @@ def export_catalog(connection: sa.Connection) -> Catalog:
     return Catalog(
         families={name: FamilySpec(name) for name in families.values()},
         frontends={row["name"]: FrontendSpec(row["name"], row["kind"], row["parameters"]) for row in _rows(connection, Frontend)},
-        series={row["name"]: SeriesSpec(row["name"], families.get(row["family_id"]), frontends.get(row["frontend_id"])) for row in _rows(connection, Series)},
-        backbones={row["name"]: _backbone(row) for row in _rows(connection, Backbone)},
-        models={row["name"]: _model(row, series, backbones, frontends, _aliases(connection, ModelAlias, ModelAlias.model_id, row)) for row in _rows(connection, Model)},
-        benchmarks={row["name"]: _benchmark(row, _aliases(connection, BenchmarkAlias, BenchmarkAlias.benchmark_id, row)) for row in _rows(connection, Benchmark)},
+        series={row["name"]: SeriesSpec(row["name"], families.get(row["family_id"]), frontends.get(row["frontend_id"])) for row in _rows(connection, Series, origins)},
+        backbones={row["name"]: _backbone(row) for row in _rows(connection, Backbone, origins)},
+        models={row["name"]: _model(row, series, backbones, frontends, _aliases(connection, ModelAlias, ModelAlias.model_id, row)) for row in _rows(connection, Model, origins)},
+        benchmarks={row["name"]: _benchmark(row, _aliases(connection, BenchmarkAlias, BenchmarkAlias.benchmark_id, row)) for row in _rows(connection, Benchmark, origins)},
     )
 
 
-def _rows(connection: sa.Connection, table: Any) -> list[Any]:
-    return list(connection.execute(sa.select(table).order_by(table.name)).mappings())
+def _rows(connection: sa.Connection, table: Any, origins: Collection[str] | None = None) -> list[Any]:
+    query = sa.select(table).order_by(table.name)
+    return list(connection.execute(query if origins is None else query.where(table.origin.in_(origins))).mappings())
 
 
 def _names(connection: sa.Connection, table: Any) -> dict[int | None, str]:

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from tracker.errors import InputError, SourceFormatError
 from tracker.ingest.link import Linker
-from tracker.ingest.questions import resolve_labels
 from tracker.schema import Benchmark, LabelSource, Question, QuestionLabel
 
 if TYPE_CHECKING:
@@ -22,6 +21,15 @@ if TYPE_CHECKING:
 
 COLUMNS = ("benchmark", "question_key", "scheme", "value", "source")
 REQUIRED = COLUMNS[:4]
+NAMES = ("benchmark", "question_key", "scheme", "source")
+OF_RUNS = "native"
+"""Source of labels that runs themselves give."""
+IN_LIMIT = 500
+
+Label = tuple[str, str, str, str]
+"""Benchmark as spelled, question key, scheme, source."""
+Meaning = tuple[int | str, str, str, str]
+"""The same with the benchmark's id, where it is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +55,8 @@ def read_labels(path: Path) -> list[dict[str, str]]:
         missing = [name for name in REQUIRED if row.get(name) in (None, "")]
         if missing:
             raise SourceFormatError(str(path), f"line {line}", f"a value for {', '.join(missing)}", "none", hint=f"columns are {', '.join(COLUMNS)}")
-        values = {name: str(row[name]) for name in REQUIRED}
-        values["source"] = str(row.get("source") or path.stem)
-        rows.append(values)
+        values = {name: str(row[name]) for name in REQUIRED} | {"source": str(row.get("source") or path.stem)}
+        rows.append({name: value.replace("\x00", "\ufffd") for name, value in values.items()})
     return rows
 
 
@@ -64,49 +71,106 @@ def import_labels(database: Database, rows: Sequence[dict[str, str]]) -> LabelRe
         return LabelReport(read=len(rows), added=report.added, changed=report.changed, waiting=report.waiting)
 
 
-def store_labels(connection: sa.Connection, latest: dict[tuple[str, str, str, str], str], *, keep_smaller: bool = False) -> LabelReport:
-    """Insert or update labels by (benchmark, key, scheme, source); `keep_smaller` lets the value that sorts first win."""
+def store_labels(connection: sa.Connection, latest: dict[Label, str], *, of_runs: bool = False) -> LabelReport:
+    """Insert or update labels by question, scheme and source, whatever way the benchmark is spelled.
+
+    A later statement of a label file replaces an earlier one. Of what runs say (`of_runs`) the value that sorts
+    first is kept, so that the order of ingest does not matter.
+    """
     if not latest:
         return LabelReport(read=0, added=0, changed=0, waiting=0)
+    linker = Linker(connection)
+    given = {_meaning(linker, label): (label, value) for label, value in latest.items()}
     table = QuestionLabel.__table__
-    columns = (table.c.id, table.c.benchmark, table.c.question_key, table.c.scheme, table.c.source, table.c.value)
-    benchmarks = sorted({label[0] for label in latest})
-    stored = {tuple(row[1:5]): (row.id, row.value) for row in connection.execute(sa.select(*columns).where(table.c.benchmark.in_(benchmarks)))}
-    added, changed = [], []
-    for label, value in latest.items():
-        known = stored.get(label)
-        if known is None:
-            added.append({**dict(zip(("benchmark", "question_key", "scheme", "source"), label, strict=True)), "value": value})
-        elif known[1] != value and not (keep_smaller and known[1] < value):
-            changed.append({"b_id": known[0], "b_value": value})
+    stored = _stored(connection, linker, {meaning[0] for meaning in given})
+    added, stale, changed = [], [], 0
+    for meaning, (label, value) in given.items():
+        known = stored.get(meaning)
+        row = {**dict(zip(NAMES, label, strict=True)), "value": value}
+        if known is not None:
+            if not ((value, label[0]) < (known.value, known.benchmark) if of_runs else value != known.value):
+                continue
+            changed += known.value != value
+            stale.append(known.id)
+        added.append(row)
+    for start in range(0, len(stale), IN_LIMIT):
+        connection.execute(sa.delete(table).where(table.c.id.in_(stale[start : start + IN_LIMIT])))
     if added:
         connection.execute(sa.insert(table), added)
-    if changed:
-        connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(value=sa.bindparam("b_value")), changed)
-    waiting = attach(connection, benchmarks) if added else 0
-    return LabelReport(read=len(latest), added=len(added), changed=len(changed), waiting=waiting)
+    benchmarks = {meaning[0] for meaning in given}
+    waiting = attach(connection, {one for one in benchmarks if isinstance(one, int)}, linker) + sum(isinstance(meaning[0], str) for meaning in given)
+    return LabelReport(read=len(latest), added=len(added) - len(stale), changed=changed, waiting=waiting)
 
 
-def attach(connection: sa.Connection, spellings: Iterable[str] | None = None) -> int:
-    """Attach labels to the questions they name; returns how many still wait for their question."""
-    table = QuestionLabel.__table__
-    names = set(connection.execute(sa.select(table.c.benchmark).distinct()).scalars()) if spellings is None else set(spellings)
-    if not names:
-        return 0
-    linker = Linker(connection)
-    resolved = {name: linker.known_benchmark(name) for name in names}
-    resolve_labels(connection, {name: row_id for name, row_id in resolved.items() if row_id is not None})
-    waiting = sa.select(sa.func.count()).select_from(table).where(table.c.question_id.is_(None), table.c.benchmark.in_(sorted(names)))
-    return int(connection.execute(waiting).scalar_one())
+def attach(connection: sa.Connection, benchmark_ids: set[int] | None = None, linker: Linker | None = None) -> int:
+    """Attach labels to the questions they name (of all benchmarks, or of some); returns how many of them still wait.
+
+    Where a name that is understood now makes two labels of one source the same, the later stays (of what runs say,
+    the value that sorts first).
+    """
+    linker = linker or Linker(connection)
+    waiting = 0
+    for benchmark_id, spellings in _spellings(connection, linker).items():
+        if benchmark_ids is None or benchmark_id in benchmark_ids or benchmark_id is None:
+            waiting += _attach(connection, benchmark_id, spellings)
+    return waiting
 
 
 def attach_waiting(connection: sa.Connection, benchmark_ids: set[int]) -> None:
     """After new questions of some benchmarks: attach the labels that waited for them."""
     table = QuestionLabel.__table__
-    waiting = set(connection.execute(sa.select(table.c.benchmark).where(table.c.question_id.is_(None)).distinct()).scalars())
-    if waiting:
-        linker = Linker(connection)
-        attach(connection, [name for name in waiting if linker.known_benchmark(name) in benchmark_ids])
+    if connection.execute(sa.select(table.c.id).where(table.c.question_id.is_(None)).limit(1)).first():
+        attach(connection, benchmark_ids)
+
+
+def _attach(connection: sa.Connection, benchmark_id: int | None, spellings: list[str]) -> int:
+    table = QuestionLabel.__table__
+    mine = table.c.benchmark.in_(spellings)
+    if benchmark_id is None:
+        connection.execute(sa.update(table).where(mine, table.c.question_id.is_not(None)).values(question_id=None))
+        return 0
+    if len(spellings) > 1:
+        _drop_repeated(connection, mine)
+    wanted = sa.select(Question.id).where(Question.benchmark_id == benchmark_id, Question.key == table.c.question_key).scalar_subquery()
+    differs = table.c.question_id.is_distinct_from(wanted)
+    connection.execute(sa.update(table).where(mine, differs).values(question_id=wanted))
+    return int(connection.execute(sa.select(sa.func.count()).select_from(table).where(mine, table.c.question_id.is_(None))).scalar_one())
+
+
+def _drop_repeated(connection: sa.Connection, mine: Any) -> None:
+    table = QuestionLabel.__table__
+    columns = (table.c.id, table.c.benchmark, table.c.value, table.c.question_key, table.c.scheme, table.c.source)
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for row in connection.execute(sa.select(*columns).where(mine)):
+        groups.setdefault((row.question_key, row.scheme, row.source), []).append(row)
+    for (_, _, source), rows in groups.items():
+        if len(rows) > 1:
+            kept = min(rows, key=lambda row: (row.value, row.benchmark)) if source == OF_RUNS else max(rows, key=lambda row: row.id)
+            connection.execute(sa.delete(table).where(table.c.id.in_([row.id for row in rows if row.id != kept.id])))
+
+
+def _meaning(linker: Linker, label: Label) -> Meaning:
+    """A label's benchmark where it is known, else its spelling; with key, scheme and source."""
+    known = linker.known_benchmark(label[0])
+    return (label[0] if known is None else known, *label[1:])
+
+
+def _spellings(connection: sa.Connection, linker: Linker) -> dict[int | None, list[str]]:
+    """Spellings that labels use, by the benchmark they mean."""
+    found: dict[int | None, list[str]] = {}
+    for spelling in connection.execute(sa.select(QuestionLabel.benchmark).distinct().order_by(QuestionLabel.benchmark)).scalars():
+        found.setdefault(linker.known_benchmark(spelling), []).append(spelling)
+    return found
+
+
+def _stored(connection: sa.Connection, linker: Linker, benchmarks: set[int | str]) -> dict[Meaning, Any]:
+    table = QuestionLabel.__table__
+    names = [
+        name for known, spellings in _spellings(connection, linker).items() for name in spellings if known in benchmarks or (known is None and name in benchmarks)
+    ]
+    columns = (table.c.id, table.c.benchmark, table.c.question_key, table.c.scheme, table.c.source, table.c.value)
+    rows = connection.execute(sa.select(*columns).where(table.c.benchmark.in_(names))) if names else ()
+    return {_meaning(linker, (row.benchmark, row.question_key, row.scheme, row.source)): row for row in rows}
 
 
 def prefer(database: Database, scheme: str, sources: Sequence[str]) -> None:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from tracker.catalog import load
 from tracker.database.engine import dump_json
+from tracker.ingest.identity import settle_identities, spelled_identity
 from tracker.schema import (
     CONFIGURATION_FIELDS,
+    Backbone,
     Benchmark,
     BenchmarkAlias,
     Configuration,
@@ -43,6 +46,7 @@ class Linker:
         self._models = _Aliases(connection, ModelAlias, ModelAlias.model_id)
         self._benchmarks = _Aliases(connection, BenchmarkAlias, BenchmarkAlias.benchmark_id)
         self._configurations: dict[tuple[int, str], int] = {}
+        self._backbones: dict[str, int] | None = None
         rows = connection.execute(sa.select(Configuration.model_id, Configuration.fingerprint, Configuration.id))
         self._configurations.update({(model_id, fingerprint): row_id for model_id, fingerprint, row_id in rows})
         self.series_of: dict[int, int] = {model: series for model, series in connection.execute(sa.select(Model.id, Model.series_id))}
@@ -73,22 +77,33 @@ class Linker:
     def _new_model(self, spelling: str) -> int:
         series_id = self._new_series(spelling)
         taken = self.connection.execute(sa.select(Model.id).where(Model.name == spelling)).first()
-        name = f"{spelling} (found)" if taken else spelling
-        statement = sa.insert(Model).values(name=name, series_id=series_id, origin=FOUND).returning(Model.id)
+        name = found_name(spelling) if taken else spelling
+        values = {"name": name, "series_id": series_id, "backbone_id": self.backbone(spelling), "origin": FOUND}
+        statement = sa.insert(Model).values(values).returning(Model.id)
         model_id: int = self.connection.execute(statement).scalar_one()
         self.connection.execute(sa.insert(ModelAlias).values(alias=spelling, model_id=model_id, origin=FOUND))
         self._models.add(spelling, model_id)
         self.series_of[model_id] = series_id
         return model_id
 
+    def backbone(self, spelling: str) -> int | None:
+        """The language model that an unknown model's name means, if it is one that a catalog describes."""
+        if self._backbones is None:
+            self._backbones = _backbones(self.connection)
+        known = load().backbone(spelling) or load().backbone(spelling.replace("__", "/"))
+        for name in (known.name if known else spelling, spelling, spelling.replace("__", "/").rsplit("/", 1)[-1]):
+            if name.casefold() in self._backbones:
+                return self._backbones[name.casefold()]
+        return None
+
     def _new_series(self, spelling: str) -> int:
         taken = self.connection.execute(sa.select(Series.id).where(Series.name == spelling)).first()
-        name = f"{spelling} (found)" if taken else spelling
+        name = found_name(spelling) if taken else spelling
         return int(self.connection.execute(sa.insert(Series).values(name=name, origin=FOUND).returning(Series.id)).scalar_one())
 
     def _new_benchmark(self, spelling: str) -> int:
         taken = self.connection.execute(sa.select(Benchmark.id).where(Benchmark.name == spelling)).first()
-        name = f"{spelling} (found)" if taken else spelling
+        name = found_name(spelling) if taken else spelling
         benchmark_id: int = self.connection.execute(sa.insert(Benchmark).values(name=name, origin=FOUND).returning(Benchmark.id)).scalar_one()
         self.connection.execute(sa.insert(BenchmarkAlias).values(alias=spelling, benchmark_id=benchmark_id, origin=FOUND))
         self._benchmarks.add(spelling, benchmark_id)
@@ -124,6 +139,19 @@ class _Aliases:
         self._found[spelling] = row_id
 
 
+def found_name(spelling: str) -> str:
+    """Name of something that was only found, where a description has the plain name."""
+    return f"{spelling} (found)"
+
+
+def _backbones(connection: sa.Connection) -> dict[str, int]:
+    """Described backbones by name without regard to case; a folded name of two means neither."""
+    folded: dict[str, list[int]] = {}
+    for name, row_id in connection.execute(sa.select(Backbone.name, Backbone.id)):
+        folded.setdefault(name.casefold(), []).append(row_id)
+    return {name: ids[0] for name, ids in folded.items() if len(ids) == 1}
+
+
 def fingerprint(values: Mapping[str, Any]) -> str:
     """Digest of the setting columns; null is a value of its own."""
     return hashlib.sha256(dump_json({name: values[name] for name in CONFIGURATION_FIELDS}).encode()).hexdigest()[:32]
@@ -131,13 +159,28 @@ def fingerprint(values: Mapping[str, Any]) -> str:
 
 def relink(connection: sa.Connection) -> set[int]:
     """Point every run to what its names mean now; returns the runs that moved (their versions rose)."""
+    from tracker.ingest.labels import attach
     from tracker.ingest.questions import Questions
 
     linker, questions = Linker(connection), Questions(connection)
     moved = _relink_models(connection, linker) | _relink_benchmarks(connection, linker, questions)
+    older = settle_identities(connection) if moved else []
+    if older:
+        connection.execute(sa.delete(Run).where(Run.id.in_(older)))
+    attach(connection)  # labels follow the questions that moved, before those left behind are removed
     questions.rehashed |= prune(connection)
     questions.join_keys()
+    _relink_backbones(connection, linker)
     return moved
+
+
+def _relink_backbones(connection: sa.Connection, linker: Linker) -> None:
+    """Models that are only found mean the backbones that are described now."""
+    query = sa.select(Model.id, ModelAlias.alias, Model.backbone_id).join(ModelAlias, ModelAlias.model_id == Model.id).where(Model.origin == FOUND, ModelAlias.origin == FOUND)
+    for model_id, spelling, backbone_id in connection.execute(query).all():
+        wanted = linker.backbone(spelling)
+        if wanted != backbone_id:
+            connection.execute(sa.update(Model).where(Model.id == model_id).values(backbone_id=wanted))
 
 
 def _relink_models(connection: sa.Connection, linker: Linker) -> set[int]:
@@ -182,11 +225,6 @@ def _move(connection: sa.Connection, run_id: int, values: dict[str, int]) -> Non
     clash = connection.execute(sa.select(Run.id).where(*(getattr(Run, name) == value for name, value in identity.items()), Run.id != run_id)).first()
     external_id = spelled_identity(run.external_id, run.model_name, run.benchmark_name) if clash else run.external_id
     connection.execute(sa.update(Run).where(Run.id == run_id).values(external_id=external_id, version=Run.version + 1, **values))
-
-
-def spelled_identity(external_id: str, model_name: str, benchmark_name: str | None) -> str:
-    """Identity of a run of a file whose runs differ by nothing but the spelling of a name."""
-    return f"{external_id}#{model_name}|{benchmark_name or ''}"
 
 
 def _move_questions(connection: sa.Connection, old: int, new: int, runs: list[int], questions: Questions) -> None:

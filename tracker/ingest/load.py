@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from tracker.database import bulk
 from tracker.ingest import runs as run_rows
 from tracker.ingest.labels import attach_waiting, store_labels
-from tracker.ingest.link import Linker, prune, spelled_identity
+from tracker.ingest.identity import IDENTITY, leave_copies, recency, settle_places, spelled_identity, stored_runs
+from tracker.ingest.link import Linker, prune
 from tracker.ingest.questions import Questions, forget, solo_questions
 from tracker.ingest.report import IngestReport, Rejected
 from tracker.schema import Ingest, MetricPoint, Record, RecordScore, Rejection, Run, RunSource, Score
@@ -56,6 +57,7 @@ class _Row:
     model_id: int
     run_id: int | None = None
     version: int = 1
+    supersedes: bool = False
     question_ids: dict[str, int] = field(default_factory=dict)
 
 
@@ -69,7 +71,7 @@ class Loader:
         self._questions: Questions | None = None
         self._labels_seen: set[str] = set()
         self._group: list[Reading] = []
-        self._later: list[tuple[Transaction, Reading]] = []
+        self._later: list[Reading] = []
 
     def add(self, reading: Reading) -> None:
         """Take one reading; loads the group when it is large enough."""
@@ -102,17 +104,23 @@ class Loader:
         connection = transaction.connection
         self._trust_caches(connection)
         fresh = self._known_apart(transaction, group)
-        self._store_rejections(transaction, fresh)
-        rows = [row for reading in fresh for row in self._rows(connection, reading)]
-        self._match(connection, rows)
-        self._replace(connection, fresh, rows)
-        if not rows:
+        usable = [reading for reading in fresh if reading.runs]  # one that cannot be used now takes nothing away
+        if not usable:
+            self._join(connection)
             return
         transaction.changed()
-        self._write_runs(connection, rows)
-        self._write_contents(connection, rows)
-        self._write_places(connection, rows)
-        self._settle(connection, rows)
+        for reading in usable:
+            leave_copies(connection, reading.source.uri)
+        rows = [row for reading in usable for row in self._rows(connection, reading)]
+        rows, older = self._match(connection, rows)
+        self._replace(connection, usable, rows, older)
+        if rows:
+            self._write_runs(connection, rows)
+            self._write_contents(connection, rows)
+        self._write_places(transaction, rows, older)
+        if rows:
+            self._settle(connection, rows)
+        self._join(connection)
 
     def _trust_caches(self, connection: sa.Connection) -> None:
         present = self.database.store(connection).data_version
@@ -124,50 +132,48 @@ class Loader:
 
     def _known_apart(self, transaction: Transaction, group: list[Reading]) -> list[Reading]:
         """Readings to load; the rest was stored meanwhile, or is a copy of a run stored from elsewhere."""
-        connection = transaction.connection
-        places = _places(connection, group)
-        fresh: list[Reading] = []
-        in_group: set[str] = set()
+        places = _places(transaction.connection, group)
+        self._store_rejections(transaction, group)
+        fresh: dict[str, Reading] = {}
+        refused: list[Reading] = []
+        self._later = []
         for reading in group:
             known = places.get(reading.digest, [])
+            self.report.bytes += reading.bytes
             if any(uri == reading.source.uri for _, uri in known):
                 self.report.unchanged += len(reading.runs)
-            elif known and reading.runs:
+            elif not reading.runs:
+                refused.append(reading)
+            elif known:
                 self._note_place(transaction, reading, sorted({run_id for run_id, _ in known}))
-            elif reading.digest in in_group:
-                fresh.append(reading)  # settled below, when its twin has a run id
+            elif reading.digest in fresh:
+                self._later.append(reading)  # a copy of one that gets its run ids below
             else:
-                in_group.add(reading.digest)
-                fresh.append(reading)
-            self.report.bytes += reading.bytes
-        return self._without_twins(transaction, fresh)
-
-    def _without_twins(self, transaction: Transaction, fresh: list[Reading]) -> list[Reading]:
-        """Of equal readings in one group the first is loaded now; the others come after it, as copies."""
-        first: dict[str, Reading] = {}
-        later: list[Reading] = []
-        for reading in fresh:
-            if reading.runs and reading.digest in first:
-                later.append(reading)
-            else:
-                first.setdefault(reading.digest, reading)
-        self._later = [(transaction, reading) for reading in later]
-        return [reading for reading in fresh if reading not in later]
+                fresh[reading.digest] = reading
+        return [*fresh.values(), *refused]
 
     def _note_place(self, transaction: Transaction, reading: Reading, run_ids: list[int]) -> None:
         """The same bytes, read the same way, in another place: the same run."""
         connection = transaction.connection
         self._leave(connection, reading.source.uri, keep=set(run_ids))
-        connection.execute(sa.insert(RunSource), [self._place(run_id, reading) for run_id in run_ids])
+        self._add_places(connection, [self._place(run_id, reading) for run_id in run_ids])
+        settle_places(connection, run_ids)
         transaction.changed()
         self.report.duplicate += len(run_ids)
+
+    def _add_places(self, connection: sa.Connection, places: list[dict[str, Any]]) -> None:
+        """Note places, each in the stead of an earlier note of it."""
+        table = RunSource.__table__
+        stale = sa.delete(table).where(table.c.run_id == sa.bindparam("b_run"), table.c.uri == sa.bindparam("b_uri"))
+        connection.execute(stale, [{"b_run": place["run_id"], "b_uri": place["uri"]} for place in places])
+        connection.execute(sa.insert(table), places)
 
     def _place(self, run_id: int, reading: Reading) -> dict[str, Any]:
         return {"run_id": run_id, "uri": reading.source.uri, "digest": reading.digest, "seen_at": datetime.now(UTC)}
 
-    def _store_rejections(self, transaction: Transaction, fresh: list[Reading]) -> None:
+    def _store_rejections(self, transaction: Transaction, group: list[Reading]) -> None:
         connection = transaction.connection
-        refused = [reading for reading in fresh if reading.refusals]
+        refused = [reading for reading in group if reading.refusals]
         self.report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=_cut(one.text)) for reading in refused for one in reading.refusals]
         uris = [reading.source.uri for reading in refused]
         stored = set(connection.execute(sa.select(Rejection.uri, Rejection.digest).where(Rejection.uri.in_(uris))).tuples().all()) if uris else set()
@@ -193,7 +199,8 @@ class Loader:
         assert self._linker is not None  # noqa: S101
         rows: list[_Row] = []
         taken: set[tuple[Any, ...]] = set()
-        for ordinal, read in enumerate(reading.runs):
+        spelled = sorted(enumerate(reading.runs), key=lambda one: (one[1].header.model, one[1].header.benchmark or ""))
+        for ordinal, read in spelled:
             header = read.header
             model_id = self._linker.model(header.model)
             benchmark_id = self._linker.benchmark(header.benchmark) if header.benchmark is not None else None
@@ -226,22 +233,34 @@ class Loader:
                 "tags": header.tags,
             }
             rows.append(_Row(reading=reading, ordinal=ordinal, read=read, values=values, benchmark_id=benchmark_id, model_id=model_id))
-        return rows
+        return sorted(rows, key=lambda row: row.ordinal)
 
-    def _match(self, connection: sa.Connection, rows: list[_Row]) -> None:
-        """Find stored runs of the same identity: they keep their id and get the next version."""
-        columns = (Run.id, Run.version, Run.source_format, Run.external_id, Run.benchmark_id, Run.configuration_id)
-        wanted = sorted({row.values["external_id"] for row in rows})
-        stored: dict[tuple[Any, ...], tuple[int, int]] = {}
-        for start in range(0, len(wanted), IN_LIMIT):
-            for found in connection.execute(sa.select(*columns).where(Run.external_id.in_(wanted[start : start + IN_LIMIT]))):
-                stored[tuple(found[2:])] = (found.id, found.version)
+    def _match(self, connection: sa.Connection, rows: list[_Row]) -> tuple[list[_Row], list[tuple[_Row, _Row | int]]]:
+        """Find stored runs of the same identity: they keep their id and get the next version.
+
+        Where places hold the same run (by its own id) in different versions, the latest is the one to keep: by status,
+        times, number of records, digest. Returns the rows to write, and the others with the row or run they yield to.
+        """
+        stored = stored_runs(connection, sorted({row.values["external_id"] for row in rows}), {row.reading.source.uri for row in rows})
+        contests: dict[tuple[Any, ...], list[_Row]] = {}
         for row in rows:
-            known = stored.get(tuple(row.values[name] for name in ("source_format", "external_id", "benchmark_id", "configuration_id")))
+            contests.setdefault(tuple(row.values[name] for name in IDENTITY), []).append(row)
+        winners: list[_Row] = []
+        older: list[tuple[_Row, _Row | int]] = []
+        for identity, entrants in contests.items():
+            best = max(entrants, key=lambda row: recency(row.values))
+            known = stored.get(identity)
+            if known is not None and known.lives_elsewhere and known.recency > recency(best.values):
+                older += [(row, known.run_id) for row in entrants]
+                continue
+            older += [(row, best) for row in entrants if row is not best]
             if known is not None:
-                row.run_id, row.version = known[0], known[1] + 1
+                best.run_id, best.version, best.supersedes = known.run_id, known.version + 1, known.recency <= recency(best.values)
+            winners.append(best)
+        self.report.outdated += len(older)
+        return [row for row in rows if any(row is one for one in winners)] if older else rows, older
 
-    def _replace(self, connection: sa.Connection, fresh: list[Reading], rows: list[_Row]) -> None:
+    def _replace(self, connection: sa.Connection, usable: list[Reading], rows: list[_Row], older: list[tuple[_Row, _Row | int]]) -> None:
         """Clear what replaced runs held; remove runs that a changed source no longer holds."""
         assert self._questions is not None  # noqa: S101
         replaced = [row.run_id for row in rows if row.run_id is not None]
@@ -250,12 +269,14 @@ class Loader:
             solo = solo_questions(connection, replaced)
             if solo:
                 forget(connection, solo)
-                self._questions = Questions(connection)
-                self._labels_seen.clear()
-            for table in (Record, RecordScore, MetricPoint, Score, RunSource):
+                self._renew(connection, {row.benchmark_id for row in rows if row.benchmark_id is not None})
+            for table in (Record, RecordScore, MetricPoint, Score):
                 connection.execute(sa.delete(table).where(table.run_id.in_(replaced)))
-        kept = set(replaced)
-        for reading in fresh:
+            # Other versions of the run stay noted where this one is later; else they are read again next time.
+            gone = [row.run_id for row in rows if row.run_id is not None and not row.supersedes]
+            connection.execute(sa.delete(RunSource).where(RunSource.run_id.in_(gone)))
+        kept = {*replaced, *(run for _, run in older if isinstance(run, int))}
+        for reading in usable:
             self._leave(connection, reading.source.uri, keep=kept)
 
     def _leave(self, connection: sa.Connection, uri: str, *, keep: set[int]) -> None:
@@ -264,17 +285,18 @@ class Loader:
         if not held:
             return
         connection.execute(sa.delete(RunSource).where(RunSource.uri == uri, RunSource.run_id.in_(held)))
-        elsewhere = dict(connection.execute(sa.select(RunSource.run_id, sa.func.min(RunSource.uri)).where(RunSource.run_id.in_(held)).group_by(RunSource.run_id)).tuples().all())
-        for run_id, other in elsewhere.items():
-            connection.execute(sa.update(Run).where(Run.id == run_id).values(source_uri=other))
-        gone = [run_id for run_id in held if run_id not in elsewhere]
+        gone = settle_places(connection, held)
         if gone:
             run_rows.remove_runs(connection, gone)
             self.report.removed += len(gone)
             self._pruned(connection)
 
     def _pruned(self, connection: sa.Connection) -> None:
-        rehashed = prune(connection)
+        self._renew(connection, prune(connection))
+
+    def _renew(self, connection: sa.Connection, rehashed: set[int]) -> None:
+        """Caches that know what was removed; `rehashed` are benchmarks whose keys must be joined anew."""
+        rehashed |= self._questions.rehashed if self._questions is not None else set()
         self._linker, self._questions = Linker(connection), Questions(connection)
         self._questions.rehashed |= rehashed
         self._labels_seen.clear()
@@ -345,29 +367,36 @@ class Loader:
         if scores:
             connection.execute(sa.insert(Score), scores)
 
-    def _write_places(self, connection: sa.Connection, rows: list[_Row]) -> None:
-        connection.execute(sa.insert(RunSource), [self._place(row.run_id or 0, row.reading) for row in rows])
-        for transaction, reading in self._later:
-            self._note_place(transaction, reading, [row.run_id or 0 for row in rows if row.reading.digest == reading.digest])
+    def _write_places(self, transaction: Transaction, rows: list[_Row], older: list[tuple[_Row, _Row | int]]) -> None:
+        connection = transaction.connection
+        places = [self._place(row.run_id or 0, row.reading) for row in rows]
+        places += [self._place(run if isinstance(run, int) else run.run_id or 0, row.reading) for row, run in older]
+        self._add_places(connection, places)
+        settle_places(connection, sorted({place["run_id"] for place in places}))
+        known = _places(connection, self._later)
+        for reading in self._later:
+            self._note_place(transaction, reading, sorted({run_id for run_id, _ in known[reading.digest]}))
         self._later = []
 
     def _settle(self, connection: sa.Connection, rows: list[_Row]) -> None:
-        """Labels, joined questions, current runs and dirty slices."""
+        """Labels, current runs and dirty slices."""
         assert self._linker is not None  # noqa: S101
-        assert self._questions is not None  # noqa: S101
         self._write_labels(connection, rows)
+        pairs = {(row.values["configuration_id"], row.benchmark_id) for row in rows if row.benchmark_id is not None}
+        run_rows.refresh_current(connection, pairs)
+        run_rows.mark_dirty(connection, {(self._linker.series_of[row.model_id], row.benchmark_id) for row in rows if row.benchmark_id is not None})
+        if any(row.version > 1 for row in rows):
+            self._pruned(connection)
+
+    def _join(self, connection: sa.Connection) -> None:
+        """Join keys of the questions that came, changed or went, and attach the labels that waited for them."""
+        assert self._questions is not None  # noqa: S101
         touched = set(self._questions.rehashed)
         joined = self._questions.join_keys()
         if touched:
             attach_waiting(connection, touched)
-        pairs = {(row.values["configuration_id"], row.benchmark_id) for row in rows if row.benchmark_id is not None}
-        run_rows.refresh_current(connection, pairs)
-        run_rows.mark_dirty(connection, {(self._linker.series_of[row.model_id], row.benchmark_id) for row in rows if row.benchmark_id is not None})
         if joined:
             run_rows.mark_dirty(connection, {slice_ for slice_ in run_rows.all_slices(connection) if slice_[1] in joined})
-        if any(row.version > 1 for row in rows):
-            self._pruned(connection)
-            self._questions.join_keys()
 
     def _write_labels(self, connection: sa.Connection, rows: list[_Row]) -> None:
         latest: dict[tuple[str, str, str, str], str] = {}
@@ -379,7 +408,7 @@ class Loader:
             for label in row.read.labels.to_pylist():
                 key = (row.values["benchmark_name"], label["key"], label["scheme"], label["source"])
                 latest[key] = min(label["value"], latest.get(key, label["value"]))
-        self.report.labels += store_labels(connection, latest, keep_smaller=True).added
+        self.report.labels += store_labels(connection, latest, of_runs=True).added
 
 
 def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from tracker.database import bulk
-from tracker.schema import Benchmark, Question, QuestionLabel, Record, Trajectory
+from tracker.schema import Question, QuestionLabel, Record, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -177,7 +177,7 @@ def forget(connection: sa.Connection, question_ids: Sequence[int]) -> None:
 
 
 def prune_questions(connection: sa.Connection, question_ids: Iterable[int] | None = None) -> set[int]:
-    """Remove questions that no record answers any more; labels of theirs wait for the question to come back.
+    """Remove questions that no record answers any more, with what runs said of them; labels of files wait for the question to come back.
 
     Returns their benchmarks, whose keys must be joined anew.
     """
@@ -189,20 +189,8 @@ def prune_questions(connection: sa.Connection, question_ids: Iterable[int] | Non
     for start in range(0, len(gone), IN_LIMIT):
         chosen = gone[start : start + IN_LIMIT]
         connection.execute(sa.update(Question).where(Question.same_as_id.in_(chosen)).values(same_as_id=None))
+        connection.execute(sa.delete(QuestionLabel).where(QuestionLabel.question_id.in_(chosen), QuestionLabel.source == "native"))
         connection.execute(sa.update(QuestionLabel).where(QuestionLabel.question_id.in_(chosen)).values(question_id=None))
         connection.execute(sa.delete(Trajectory).where(Trajectory.question_id.in_(chosen)))
         connection.execute(sa.delete(Question).where(Question.id.in_(chosen)))
     return {row.benchmark_id for row in rows}
-
-
-def resolve_labels(connection: sa.Connection, benchmark_of: Mapping[str, int]) -> None:
-    """Attach labels to the questions they name; `benchmark_of` maps the spellings that labels use to benchmarks."""
-    table = QuestionLabel.__table__
-    for spelling, benchmark_id in benchmark_of.items():
-        wanted = sa.select(Question.id).where(Question.benchmark_id == benchmark_id, Question.key == table.c.question_key).scalar_subquery()
-        connection.execute(sa.update(table).where(table.c.benchmark == spelling).values(question_id=wanted))
-
-
-def benchmark_names(connection: sa.Connection) -> dict[int, str]:
-    """Benchmark names by id."""
-    return {row_id: name for row_id, name in connection.execute(sa.select(Benchmark.id, Benchmark.name))}

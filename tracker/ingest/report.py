@@ -26,6 +26,8 @@ class IngestReport:
     updated: int = 0
     unchanged: int = 0
     duplicate: int = 0
+    outdated: int = 0
+    """Runs that another place holds in a later version (by the source's own run id)."""
     removed: int = 0
     """Runs that a changed source no longer holds."""
     partial: int = 0
