@@ -294,7 +294,7 @@ def test_settings_and_tags_are_taken_as_they_are(tmp_path: Path) -> None:
 
 def test_interleaved_runs_are_told_apart_in_bounded_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tabular, "CHUNK_ROWS", 100)
-    monkeypatch.setattr(tabular, "GATHERED_ROWS", 7)
+    monkeypatch.setattr(tabular, "GATHERED_ROWS", 10)
     rows = [
         BASE | {"model": f"m{index % 3}", "input_size": 448 if index % 2 else None, "question_id": index // 6, "text": f"t{index // 6}"}
         for index in range(600)
@@ -385,6 +385,7 @@ def test_utf16_is_refused_with_its_remedy_not_skipped(tmp_path: Path, encoding: 
 
 def test_a_chunk_without_a_required_column_is_refused_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tabular, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(tabular, "GATHERED_ROWS", 2)
     found = read(READER, jsonl(tmp_path / "a.jsonl", BASE, BASE, {"correct": True}, {"model": "m", "correct": True}, BASE))
     assert found.reasons == {
         3: "column model: expected a value for model, found None",
@@ -495,7 +496,7 @@ def test_records_come_back_as_they_were_written(tmp_path: Path, rows: list[dict[
         pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tabular, "CHUNK_ROWS", chunk)
-        patch.setattr(tabular, "GATHERED_ROWS", 3)
+        patch.setattr(tabular, "GATHERED_ROWS", min(chunk, 3))
         found = read(READER, path)
     assert not found.refusals
     assert told(found.batches) == offered(rows)

@@ -135,20 +135,24 @@ class _Gathered:
         self._rows: list[dict[str, Any]] = []
         self._size = 0
 
-    def add(self, row: dict[str, Any], line: int, raw: bytes = b"") -> None:
-        """One more row."""
+    def add(self, row: dict[str, Any], line: int) -> None:
+        """One more row that has no line of its own."""
         self._rows.append(row)
         self.chunk.lines.append(line)
-        if self.chunk.raw is not None:
-            self.chunk.raw.append(raw)
-        self._size += len(raw)
         if len(self._rows) >= GATHERED_ROWS:
             self._turn()
 
-    def add_bad(self, line: Line) -> None:
-        """A line that is no row."""
-        self.bad.append(line)
-        self._size += len(line.raw)
+    def extend(self, lines: list[Line]) -> None:
+        """Some more lines; those that are no row are kept apart."""
+        good = [line for line in lines if line.error is None and isinstance(line.value, dict)]
+        if len(good) < len(lines):
+            self.bad += [line for line in lines if line.error is not None or not isinstance(line.value, dict)]
+        self._rows = [line.value for line in good]
+        self.chunk.lines += [line.number for line in good]
+        if self.chunk.raw is not None:
+            self.chunk.raw += [line.raw for line in good]
+        self._size += sum(len(line.raw) for line in lines)
+        self._turn()
 
     @property
     def full(self) -> bool:
@@ -190,14 +194,21 @@ def _jsonl(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
 def _gather(lines: Iterator[Line]) -> _Gathered:
     """The next rows of a file, and the bad lines met on the way."""
     gathered = _Gathered()
-    for line in lines:
-        if line.error is None and isinstance(line.value, dict):
-            gathered.add(line.value, line.number, line.raw)
-        else:
-            gathered.add_bad(line)
-        if gathered.full:
-            break
+    while not gathered.full and (some := _some(lines)):
+        gathered.extend(some)
     return gathered
+
+
+def _some(lines: Iterator[Line]) -> list[Line]:
+    """A few hundred lines, or fewer that are long."""
+    some: list[Line] = []
+    size = 0
+    for line in lines:
+        some.append(line)
+        size += len(line.raw)
+        if len(some) >= GATHERED_ROWS or size >= CHUNK_BYTES:
+            break
+    return some
 
 
 @contextmanager
