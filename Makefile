@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_DB := demo/trackr.db
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench wheel-smoke constraints migration first-migration ddl clean
+.PHONY: help demo test lint format bench wheel-smoke constraints migration first-migration ddl readme clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -56,6 +56,9 @@ first-migration: $(VENV)/installed-dev ## write the first revision again; only b
 
 ddl: $(VENV)/installed-dev ## write tests/data/schema.*.sql again; read the diff before you commit it
 	$(BIN)/python -m tests.migrations.ddl
+
+readme: $(VENV)/installed-dev ## write the outputs in README.md again; read the diff before you commit it
+	$(BIN)/python -m tests.packaging.readme
 
 clean: ## remove what the targets made, the demo included
 	rm -rf $(VENV) build dist demo
