@@ -24,7 +24,7 @@ class Progress:
         if self._quiet or now - self._shown < (TERMINAL_SECONDS if self._terminal else LOG_SECONDS):
             return
         self._shown = now
-        text = f"{what} {done:,} of {total:,}"
+        text = f"{what} {done:,} of {total:,}" if total else what
         if self._terminal:
             sys.stderr.write(f"\r\x1b[2K{text}")
             self._open = True

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker.config import Location, locate
+from tracker.config import Location, locate, place
 from tracker.errors import DatabaseError, TrackrError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracker.ingest.labels import LabelReport
     from tracker.ingest.prepare import Job
     from tracker.ingest.report import IngestReport
-    from tracker.lake import Lake, Session, SyncReport
+    from tracker.lake import Lake, Session, Staging, SyncReport
     from tracker.logging import RunLog
     from tracker.study import Study
 
@@ -96,7 +96,7 @@ class Tracker:
         if dry_run or not job.idle:
             self._read_and_load(job, report, strict=strict, dry_run=dry_run, workers=workers, progress=progress)
         elif not self.fresh():
-            self.sync(progress)
+            self._sync(None, progress)
         if report.loaded:
             summarise(self.location.url, report)
         report.seconds = time.perf_counter() - started
@@ -113,7 +113,6 @@ class Tracker:
         progress: Callable[[str, int, int], None] | None,
     ) -> None:
         from tracker.ingest.run import carry_out, rehearse
-        from tracker.lake import sync
 
         with spool_folder() as folder:
             spool = Path(folder)
@@ -128,7 +127,7 @@ class Tracker:
             staging = self.lake.staging()
             try:
                 carry_out(job, database, report, spool, staged=staging, workers=workers, progress=progress)
-                sync(database, self.lake, staging, progress)
+                self._sync(staging, progress)
             finally:
                 staging.discard()
 
@@ -218,10 +217,14 @@ class Tracker:
         return Lake(self.location.lake)
 
     def sync(self, progress: Callable[[str, int, int], None] | None = None) -> SyncReport:
-        """Bring the lake up to the database."""
+        """Bring the lake up to the database; `progress` receives (what, done, total), a total of 0 where it is unknown."""
+        return self._sync(None, progress)
+
+    def _sync(self, staging: Staging | None, progress: Callable[[str, int, int], None] | None) -> SyncReport:
         from tracker.lake import sync
 
-        return sync(self.database(create_missing=False), self.lake, None, progress)
+        talk = None if progress is None else lambda text: progress(text, 0, 0)
+        return sync(self.database(create_missing=False), self.lake, staging, talk)
 
     def fresh(self) -> bool:
         """Whether the lake holds what the database holds; raises DatabaseError where there is no database."""
@@ -230,7 +233,7 @@ class Tracker:
         state = peek(self.location.url)
         if state is None:
             message = "there is no trackr database here yet"
-            raise DatabaseError(message, where=self.location.url, hint="trackr ingest PATH creates one; or name yours with --db or TRACKR_DB")
+            raise DatabaseError(message, where=place(self.location.url), hint="trackr ingest PATH creates one; or name yours with --db or TRACKR_DB")
         return self.lake.is_fresh(state)
 
     def session(self, *, sync: bool = True) -> Session:

@@ -83,6 +83,12 @@ def default_lake(url: str) -> Path:
     return cache / "trackr" / hashlib.sha256(mask(url).encode()).hexdigest()[:16]
 
 
+def place(url: str) -> str:
+    """A database as messages name it: the path of a SQLite file, else the URL without its password."""
+    path = sqlite_path(url)
+    return mask(url) if path is None else str(path)
+
+
 def mask(url: str) -> str:
     """The URL with its password hidden."""
     if "@" not in url or "://" not in url:

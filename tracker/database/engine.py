@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
-from tracker.config import mask, sqlite_path
+from tracker.config import place, sqlite_path
 from tracker.errors import DatabaseError
 from tracker.schema import SCHEMA, Store
 
@@ -80,7 +80,7 @@ class Database:
         """The one writing transaction of the moment; commits at the end, rolls back on an error."""
         if not self.writable:
             message = "the database is read-only for you"
-            raise DatabaseError(message, where=mask(self.url), hint="ask its owner for write access, or use --db with a database of your own")
+            raise DatabaseError(message, where=place(self.url), hint="ask its owner for write access, or use --db with a database of your own")
         with translated(self.url), self.engine.connect().execution_options(trackr_write=True) as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK)))
@@ -123,12 +123,12 @@ def _open(url: str, path: Path | None, engine: sa.Engine, *, create_missing: boo
         revision = migrate.current(engine)
         if revision is None and not create_missing:
             message = "there is no trackr database here yet"
-            raise DatabaseError(message, where=mask(url), hint="trackr ingest PATH creates one")
+            raise DatabaseError(message, where=place(url), hint="trackr ingest PATH creates one")
         writable = _writable(engine, path, fresh=revision is None)
         if revision != migrate.head():
             if not writable:
                 message = f"the database is at schema {revision} and must be upgraded, but is read-only for you"
-                raise DatabaseError(message, where=mask(url), hint="let its owner run trackr db upgrade")
+                raise DatabaseError(message, where=place(url), hint="let its owner run trackr db upgrade")
             migrate.upgrade(engine)
         database = Database(engine=engine, url=url, writable=writable)
         if writable:
@@ -145,7 +145,7 @@ def create(url: str) -> sa.Engine:
             return sa.create_engine(url, pool_pre_ping=True, connect_args={"options": "-c timezone=UTC"}, **common)
         except ModuleNotFoundError as err:
             message = f"the PostgreSQL driver is not installed ({err.name})"
-            raise DatabaseError(message, where=mask(url), hint="pip install 'trackr[postgres]'") from err
+            raise DatabaseError(message, where=place(url), hint="pip install 'trackr[postgres]'") from err
     return _sqlite_engine(url, path, common)
 
 
@@ -203,7 +203,7 @@ def _set_journal_mode(cursor: Any, wanted: str) -> None:
 def file_system(path: Path) -> str:
     """Type of the file system that holds a path, as Linux names it; empty when unknown."""
     try:
-        mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+        mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines()]
     except OSError:
         return ""
     resolved = path.resolve()
@@ -220,8 +220,12 @@ def _prepare_file(path: Path, *, create_missing: bool) -> None:
         if path.is_dir():
             message = "the database path is a folder"
             raise DatabaseError(message, where=str(path), hint="name a file, such as FOLDER/trackr.db")
-        with path.open("rb") as stream:
-            head = stream.read(16)
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(16)
+        except OSError as err:
+            message = f"the database cannot be read: {err.strerror}"
+            raise DatabaseError(message, where=str(path), hint="check its permissions, or choose another path with --db") from err
         if head and not head.startswith(b"SQLite format 3\0"):
             message = "this file is not a SQLite database"
             raise DatabaseError(message, where=str(path), hint="choose another path with --db")
@@ -266,9 +270,18 @@ def translated(url: str) -> Iterator[None]:
     """Turn what a driver raises into one line that says what to do."""
     try:
         yield
-    except DBAPIError as err:
-        text = " ".join(str(err.orig).split())
-        raise DatabaseError(_short(text), where=mask(url), hint=_remedy(text)) from err
+    except (DBAPIError, sqlite3.Error) as err:
+        raise driver_error(url, err) from err
+    except Exception as err:
+        if type(err).__module__.split(".", maxsplit=1)[0] == "psycopg":  # raised by COPY, which SQLAlchemy does not see
+            raise driver_error(url, err) from err
+        raise
+
+
+def driver_error(url: str, err: Exception) -> DatabaseError:
+    """One line for what a driver says."""
+    text = " ".join(str(getattr(err, "orig", err)).split())
+    return DatabaseError(_short(text), where=place(url), hint=_remedy(text))
 
 
 def _short(text: str) -> str:
@@ -283,9 +296,13 @@ def _remedy(text: str) -> str | None:
         "no space left": "free some space and run the command again; nothing was half written",
         "readonly": "the file or its folder is read-only; use --db with a database of your own",
         "read-only": "the database is read-only for you; use --db with a database of your own",
+        "i/o error": "the disk is full, over quota or damaged; nothing was half written",
         "malformed": "the file is damaged; restore a copy, or ingest again into a new database with --db",
         "connection refused": "start the server, or check host and port",
         "password authentication": "check user and password in the URL",
+        "not a database": "choose another path with --db",
+        "could not translate host": "check host and port",
+        "could not receive": "the server went away; run the command again",
         "does not exist": "check the name in the URL; createdb makes a new database",
         "unable to open": "check that the folder exists and may be written",
     }

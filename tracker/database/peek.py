@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tracker.config import mask, sqlite_path
+from tracker.config import place, sqlite_path
 from tracker.errors import DatabaseError
+from tracker.version import version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +29,20 @@ def peek(url: str) -> Peek | None:
     """Identity and versions; None when the database does not exist or holds nothing of trackr yet."""
     path = sqlite_path(url)
     if path is None:
-        return _peek_postgresql(url)
-    return _peek_sqlite(path) if path.exists() else None
+        found = _peek_postgresql(url)
+    else:
+        found = _peek_sqlite(path) if path.exists() else None
+    if found is not None and found.revision not in known_revisions():
+        message = f"made by a newer trackr: its schema {found.revision} is unknown to version {version()}"
+        raise DatabaseError(message, where=place(url), hint="pip install --upgrade trackr, or use another database with --db")
+    return found
+
+
+def known_revisions() -> set[str]:
+    """Revisions of this version of trackr, by the names of their files."""
+    from importlib.resources import files
+
+    return {one.name.split("_", 1)[0] for one in files("migrations").joinpath("versions").iterdir() if one.name[:1].isdigit()}
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
@@ -55,29 +69,28 @@ def rows(url: str, statement: str) -> list[tuple[Any, ...]]:
     """Rows of a fixed statement; `{0}` in it stands for the schema."""
     path = sqlite_path(url)
     if path is not None:
-        connection = connect_readonly(path)
         try:
-            return connection.execute(statement.format("")).fetchall()
-        finally:
-            connection.close()
-    with _psycopg(url).connect(_plain(url)) as connection:
-        return connection.execute(statement.format("trackr.")).fetchall()
+            with closing(connect_readonly(path)) as connection:
+                return connection.execute(statement.format("")).fetchall()
+        except sqlite3.Error as err:
+            raise _sqlite_error(path, err) from err
+    psycopg = _psycopg(url)
+    try:
+        with psycopg.connect(_plain(url)) as connection:
+            found: list[tuple[Any, ...]] = connection.execute(statement.format("trackr.")).fetchall()
+            return found
+    except psycopg.Error as err:
+        raise _postgresql_error(url, err) from err
 
 
 def _peek_sqlite(path: Path) -> Peek | None:
     try:
-        connection = connect_readonly(path)
-        try:
+        with closing(connect_readonly(path)) as connection:
             row = connection.execute("SELECT uuid, data_version, (SELECT version_num FROM trackr_alembic_version) FROM store").fetchone()
-        finally:
-            connection.close()
-    except sqlite3.OperationalError as err:
+    except sqlite3.Error as err:
         if "no such table" in str(err):
             return None
-        raise DatabaseError(str(err), where=str(path)) from err
-    except sqlite3.DatabaseError as err:
-        message = f"this file cannot be read as a SQLite database: {err}"
-        raise DatabaseError(message, where=str(path), hint="choose another path with --db") from err
+        raise _sqlite_error(path, err) from err
     return Peek(uuid=row[0], data_version=row[1], revision=row[2]) if row else None
 
 
@@ -89,9 +102,20 @@ def _peek_postgresql(url: str) -> Peek | None:
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
     except psycopg.Error as err:
-        message = " ".join(str(err).split())
-        raise DatabaseError(message, where=mask(url), hint="check the URL and that the server runs") from err
+        raise _postgresql_error(url, err) from err
     return Peek(uuid=row[0], data_version=row[1], revision=row[2]) if row else None
+
+
+def _sqlite_error(path: Path, err: sqlite3.Error) -> DatabaseError:
+    damaged = isinstance(err, sqlite3.DatabaseError) and not isinstance(err, sqlite3.OperationalError)
+    if path.is_dir():
+        return DatabaseError("the database path is a folder", where=str(path), hint="name a file, such as FOLDER/trackr.db")
+    hint = "restore a copy, or choose another path with --db and ingest again" if damaged else "check its permissions, or choose another path with --db"
+    return DatabaseError(f"this file cannot be read as a SQLite database: {err}", where=str(path), hint=hint)
+
+
+def _postgresql_error(url: str, err: Exception) -> DatabaseError:
+    return DatabaseError(" ".join(str(err).split()), where=place(url), hint="check the URL and that the server runs")
 
 
 def _psycopg(url: str) -> Any:
@@ -99,7 +123,7 @@ def _psycopg(url: str) -> Any:
         import psycopg
     except ModuleNotFoundError as err:
         message = "the PostgreSQL driver is not installed (psycopg)"
-        raise DatabaseError(message, where=mask(url), hint="pip install 'trackr[postgres]'") from err
+        raise DatabaseError(message, where=place(url), hint="pip install 'trackr[postgres]'") from err
     return psycopg
 
 
