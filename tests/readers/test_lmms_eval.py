@@ -123,6 +123,31 @@ def test_repeated_ids_are_kept_as_attempts_to_be_numbered(tmp_path: Path) -> Non
     assert batches[0].run.status == "finished"
 
 
+def test_option_orders_of_one_question_share_an_image_key(tmp_path: Path) -> None:
+    written = [_hrbench(i) for i in range(3)]
+    written[1]["input"] = "Which colour has thing 0?\nA. blue\nB. red\nAnswer the option letter directly."
+    batches, _ = read(READER, _written(tmp_path, "hrbench4k", written))
+    assert batches[0].questions is not None
+    first, second, third = (row["image_key"] for row in batches[0].questions.to_pylist())
+    assert first == second != third
+    stated, _ = read(READER, _written(tmp_path / "stated", "hrbench4k", [row | {"image_key": "mine"} for row in written]))
+    assert stated[0].questions is not None
+    assert stated[0].questions["image_key"].to_pylist() == ["mine"] * 3
+
+
+def test_secrets_do_not_reach_the_settings(tmp_path: Path) -> None:
+    folder = _written(tmp_path, "hrbench4k", [_hrbench(0)])
+    path = folder / f"{STAMP}_results.json"
+    document = json.loads(path.read_bytes())
+    document["config"]["model_args"] = "model=gpt-5,api_key=sk-123,max_tokens=10,pad_token=x"
+    document["config"]["resolved_cli_args"] = {"model_args": "model=gpt-5,api_key=sk-123", "hf_token": "hf_456"}
+    path.write_text(json.dumps(document))
+    settings = read(READER, folder)[0][0].run.settings
+    assert "sk-123" not in json.dumps(settings)
+    assert "hf_456" not in json.dumps(settings)
+    assert settings["model_args"]["max_tokens"] == "10"
+
+
 def test_fewer_rows_than_declared_make_the_run_partial(tmp_path: Path) -> None:
     batches, _ = read(READER, _written(tmp_path, "hrbench4k", [_hrbench(0)], expected=800))
     assert (batches[-1].run.status, batches[-1].run.status_reason, batches[-1].run.n_expected) == ("partial", "1 of 800 questions", 800)

@@ -53,6 +53,8 @@ class Rule:
     category: tuple[str, ...] = ("category",)
     category_is_metric: bool = False
     subcategory: str | None = None
+    cycled: bool = False
+    """Whether the task asks each question in several option orders under ids of their own: text and sorted options then name the image."""
 
     def named(self, metric: str) -> str:
         """The rule in words, as `score_rule` keeps it."""
@@ -109,7 +111,7 @@ def _matches(candidate: Any, expected: Sequence[Any]) -> bool:
 
 
 RULES = (
-    Rule(tasks=r"hrbench", metrics=("average",), field="gpt_score", key="index", category=(), category_is_metric=True),
+    Rule(tasks=r"hrbench", metrics=("average",), field="gpt_score", key="index", category=(), category_is_metric=True, cycled=True),
     Rule(tasks=r"vstar", metrics=("vstar_overall_acc",), key="question_id"),
     Rule(
         tasks=r"mme_?realworld",

@@ -272,7 +272,8 @@ class Reading:
                 for name, column in zip(Question._fields, zip(*found, strict=True), strict=True)
             }
             _ASKED[asked] = known
-        return known
+        cycled = any(plan.rule is not None and plan.rule.cycled for plan in self._plans.values())
+        return {**known, "image_key": known["content_hash"]} if cycled else known
 
     @cached_property
     def _wrapping(self) -> tuple[str, str]:
