@@ -132,7 +132,7 @@ def reading_of(header: Any, rows: list[dict[str, Any]], folder: Path) -> Any:
     import orjson
 
     from tracker.batch import Source
-    from tracker.ingest.reading import collect
+    from tracker.ingest.read import collect
     from tracker.study import Study
 
     source = Source(reader="log", uri=f"log:{header.external_id}", files=())

@@ -423,14 +423,11 @@ def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
 
 
 def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
-    table = next(iter(of.values())).reading.record_scores()
-    if not table.num_rows:
-        return
-    for ordinal, row in of.items():
-        piece = table.filter(pc.equal(table.column("run"), ordinal))
-        if piece.num_rows:
-            ids = pa.array([row.question_ids[key] for key in piece.column("question_key").to_pylist()], pa.int64())
-            yield row, _with_run(row, piece.select(["repetition", "attempt", "scorer", "score", "special"]).add_column(0, "question_id", ids))
+    reading = next(iter(of.values())).reading
+    for ordinal, piece in reading.record_scores():
+        row = of[ordinal]
+        ids = pa.array([row.question_ids[key] for key in piece.column("question_key").to_pylist()], pa.int64())
+        yield row, _with_run(row, piece.select(["repetition", "attempt", "scorer", "score", "special"]).add_column(0, "question_id", ids))
 
 
 def _with_run(row: _Row, table: pa.Table) -> pa.Table:

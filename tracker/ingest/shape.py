@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,11 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from tracker.batch import RunHeader
+
 NUL = "\x00"
 REPLACEMENT = "\ufffd"
+ROUNDING = 1e-6
 
 
 def with_attempts(records: pa.Table) -> pa.Table:
@@ -38,11 +41,9 @@ def finish_records(records: pa.Table, *, may_hold_nul: bool = True) -> tuple[pa.
     """
     at = records.schema.get_field_index
     replaced = 0
-    for name in ("question_key", "score_rule", "prediction", "logit_prediction", "option_scores", "response") if may_hold_nul else ():
-        column, count = clean_text(records.column(name))
-        if count:
-            records = records.set_column(at(name), name, column)
-            replaced += count
+    for name in ("score_rule", "prediction", "logit_prediction", "option_scores", "response") if may_hold_nul else ():
+        records, count = clean_column(records, name)
+        replaced += count
     records = _finite(records)
     status, scored = _status(records)
     records = records.set_column(at("status"), "status", status)
@@ -58,6 +59,36 @@ def clean_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     return (pc.replace_substring(column, NUL, REPLACEMENT), count) if count else (column, 0)
 
 
+def clean_column(table: pa.Table, name: str) -> tuple[pa.Table, int]:
+    """A table with one column cleaned; also how many values had NUL characters."""
+    column, count = clean_text(table.column(name))
+    return (table.set_column(table.schema.get_field_index(name), table.schema.field(name), column), count) if count else (table, 0)
+
+
+def clean_table(table: pa.Table) -> pa.Table:
+    """A table with every text cleaned."""
+    for one in table.schema:
+        if pa.types.is_string(one.type):
+            table, _ = clean_column(table, one.name)
+    return table
+
+
+def clean_header(header: RunHeader) -> tuple[RunHeader, int]:
+    """A header without NUL characters; also how many texts had one."""
+    text = header.model_dump_json()
+    count = text.count("\\u0000")
+    return (type(header).model_validate(clean_value(header.model_dump())), count) if count else (header, 0)
+
+
+def clean_value(value: Any) -> Any:
+    """A JSON value without NUL characters."""
+    if isinstance(value, str):
+        return value.replace(NUL, REPLACEMENT)
+    if isinstance(value, dict):
+        return {clean_value(name): clean_value(one) for name, one in value.items()}
+    return [clean_value(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _finite(records: pa.Table) -> pa.Table:
     """A score that is no finite number is null with its name in `special`; other such numbers are null."""
     at = records.schema.get_field_index
@@ -69,7 +100,16 @@ def _finite(records: pa.Table) -> pa.Table:
         column = records.column(name)
         if column.null_count < len(column):
             records = records.set_column(at(name), name, pc.if_else(pc.is_finite(column), column, None))
+    p_gold = records.column("p_gold")
+    if p_gold.null_count < len(p_gold):
+        records = records.set_column(at("p_gold"), "p_gold", _fraction(p_gold))
     return records
+
+
+def _fraction(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Fractions: what rounding carried past 0 or 1 comes back, anything else outside is null."""
+    near = pc.and_(pc.greater_equal(column, -ROUNDING), pc.less_equal(column, 1.0 + ROUNDING))
+    return pc.if_else(near, pc.max_element_wise(pc.min_element_wise(column, 1.0), 0.0), None)
 
 
 def _status(records: pa.Table) -> tuple[pa.ChunkedArray, NDArray[np.bool_]]:

@@ -21,7 +21,7 @@ def main() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break the stream
     without_pandas()
-    from tracker.ingest.reading import read_source
+    from tracker.ingest.read import read_source
 
     gc.disable()  # parsed JSON holds no cycles; looking for them took a tenth of the time
     while True:

@@ -31,7 +31,7 @@ def read_all(planned: Sequence[Planned], study: Study, folder: Path, *, workers:
         workers = min(os.cpu_count() or 1, 8) if sum(one.bytes for one in planned) > PARALLEL_BYTES else 0
     workers = min(workers, len(planned))
     if workers < 1:
-        from tracker.ingest.reading import read_source
+        from tracker.ingest.read import read_source
 
         for one in planned:
             yield read_source(one.source, study, one.digest, folder)
