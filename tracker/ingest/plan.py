@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracker.batch import Source
 from tracker.errors import InputError, UsageError
 from tracker.ingest.digest import Digest, digest
 from tracker.readers import all_readers
@@ -16,10 +19,12 @@ from tracker.readers.base import Folder
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tracker.batch import Source
+    from tracker.batch import Batch, Refusal
     from tracker.readers.base import Reader
     from tracker.study import Study
 
+UNREADABLE = "unreadable"
+"""Stands in for the reader, and for the digest, of a file that cannot be read."""
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".trackr", ".ipynb_checkpoints", "node_modules", ".venv"})
 
 
@@ -69,26 +74,54 @@ def folders(paths: Iterable[Path]) -> Iterator[Folder]:
     """Every folder under the paths with its files, in sorted order; a file is a folder of one."""
     seen: set[Path] = set()
     for path in paths:
-        resolved = path.expanduser().resolve()
-        if resolved.is_dir():
+        resolved, kind = _look(path)
+        if kind == "folder":
             for folder in _walk(resolved):
                 names = [name for name in folder.names if folder.path / name not in seen]
                 seen.update(folder.path / name for name in names)
                 yield Folder(folder.path, names)
-        elif resolved.is_file():
-            if resolved not in seen:
-                seen.add(resolved)
-                yield Folder(resolved.parent, [resolved.name])
-        else:
-            message = "no such file or folder"
-            raise UsageError(message, where=str(path), hint="check the path")
+        elif resolved not in seen:
+            seen.add(resolved)
+            yield Folder(resolved.parent, [resolved.name])
+
+
+def _look(path: Path) -> tuple[Path, str]:
+    """Where a path leads, and whether that is a folder or a file; UsageError for anything else."""
+    try:
+        resolved = path.expanduser().resolve()
+        mode = resolved.stat().st_mode
+    except (OSError, RuntimeError, ValueError) as err:
+        missing = isinstance(err, FileNotFoundError)
+        message = "no such file or folder" if missing else f"cannot be opened: {getattr(err, 'strerror', None) or err}"
+        raise UsageError(message, where=printable(path), hint="check the path") from err
+    if stat.S_ISDIR(mode):
+        return resolved, "folder"
+    if not stat.S_ISREG(mode):
+        message = "neither a file nor a folder"
+        raise UsageError(message, where=printable(path), hint="name a file or a folder")
+    return resolved, "file"
 
 
 def _walk(root: Path) -> Iterator[Folder]:
-    for parent, subfolders, names in os.walk(root, followlinks=False):
+    """Folders with the files in them; pipes and devices, whose reading might never end, are left out. A folder that
+    cannot be listed is the only name of its Folder.
+    """
+    closed: list[Path] = []
+    for parent, subfolders, names in os.walk(root, followlinks=False, onerror=lambda err: closed.append(Path(err.filename))):
         subfolders[:] = sorted(name for name in subfolders if name not in SKIPPED_FOLDERS)
+        names = [name for name in names if not _is_special(os.path.join(parent, name))]  # noqa: PTH118 - many files
         if names:
             yield Folder(Path(parent), sorted(names))
+    for path in closed:
+        yield Folder(path.parent, [path.name])
+
+
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - many files
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _find(folder: Folder, study: Study) -> tuple[list[Planned], list[Path]]:
@@ -102,12 +135,47 @@ def _find(folder: Folder, study: Study) -> tuple[list[Planned], list[Path]]:
         offered.names = [name for name in offered.names if name not in claimed]
         if not offered.names:
             break
-    return planned, [folder.path / name for name in offered.names]
+    left = [folder.path / name for name in offered.names]
+    closed = [path for path in left if not _readable(path)]
+    planned += [Planned(source=Source(reader=UNREADABLE, uri=printable(path), files=(path,)), reader=_Unreadable()) for path in closed]
+    return planned, [path for path in left if path not in closed]
+
+
+def _readable(path: Path) -> bool:
+    """Whether a file that no reader claimed can be looked into; one that leads nowhere is no file."""
+    try:
+        with path.open("rb") as stream:
+            stream.read(1)
+    except FileNotFoundError:
+        return True
+    except OSError as err:
+        return err.errno == errno.ELOOP
+    return True
+
+
+class _Unreadable:
+    """Stands for the reader of a file that could not be looked into."""
+
+    name, version = UNREADABLE, 1
+
+    def find(self, folder: Folder, study: Study) -> Sequence[Source]:
+        """Nothing: the plan finds them."""
+        del folder, study
+        return ()
+
+    def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
+        """Nothing can be read."""
+        del source, study
+        return iter(())
+
+
+def printable(text: Path | str) -> str:
+    """Text that can be stored and shown, whatever bytes a file name holds."""
+    return str(text).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace").replace("\0", "\\x00")
 
 
 def _printable(source: Source) -> Source:
-    """A source whose address can be stored and shown, whatever bytes its file name holds."""
-    uri = source.uri.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    uri = printable(source.uri)
     return source if uri == source.uri else replace(source, uri=uri)
 
 
