@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -37,12 +36,17 @@ _HASHES_KEPT = 20_000
 def as_json_lists(column: list[Any]) -> list[str | None] | None:
     """Lists of numbers as JSON text, all at once; None where some of them is anything else."""
     present = [one for one in column if one is not None] if None in column else column
-    if set(map(type, present)) != {list} or not all(present) or not set(map(type, chain.from_iterable(present))) <= {float, int}:
+    if set(map(type, present)) != {list}:
         return None
-    texts = iter(orjson.dumps(present)[2:-2].decode().split("],["))
+    written = orjson.dumps(present)
+    if written.translate(None, _OF_NUMBERS) or b"[]" in written or written.count(b"[") != len(present) + 1:
+        return None
+    texts = iter(written[2:-2].decode().split("],["))
     return [None if one is None else f"[{next(texts)}]" for one in column]
 
 
+_OF_NUMBERS = b"0123456789.,-+eE[]"
+"""Every character of JSON lists of numbers; null, true, text and objects have others."""
 _STATUSES = ("scored", "unscored", "failed")
 CONVERTERS: Mapping[str, Callable[[list[Any]], Checked]] = {
     "repetition": _COUNT,
