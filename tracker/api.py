@@ -224,7 +224,7 @@ class Tracker:
         from tracker.lake import sync
 
         talk = None if progress is None else lambda text: progress(text, 0, 0)
-        return sync(self.database(create_missing=False), self.lake, staging, talk)
+        return sync(self.database(create_missing=False), self.lake, staging, progress, talk)
 
     def fresh(self) -> bool:
         """Whether the lake holds what the database holds; raises DatabaseError where there is no database."""

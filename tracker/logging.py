@@ -108,10 +108,11 @@ def batch_of(header: Any, rows: list[dict[str, Any]]) -> Any:
     from tracker.batch import LABELS, QUESTIONS, RECORDS, Batch
 
     try:
-        records = pa.Table.from_pylist([{**row, "score_rule": row.get("score_rule", "logged")} for row in rows], schema=RECORDS)
-        described = [{**row, "key": row["question_key"], "options": _options(row)} for row in rows]
+        answers = [{**row, "score_rule": row.get("score_rule", "logged"), "option_scores": _json_text(row.get("option_scores"))} for row in rows]
+        records = pa.Table.from_pylist(answers, schema=RECORDS)
+        described = [_described(row) for row in rows]
         questions = pa.Table.from_pylist(described, schema=QUESTIONS)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as err:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as err:
         message = f"a logged value has the wrong type: {err}"
         raise UsageError(message, hint="trackr schema records lists the types") from err
     labels = [
@@ -120,11 +121,24 @@ def batch_of(header: Any, rows: list[dict[str, Any]]) -> Any:
     return Batch(run=header, records=records, questions=questions, labels=pa.Table.from_pylist(labels, schema=LABELS))
 
 
-def _options(row: dict[str, Any]) -> str | None:
+def _described(row: dict[str, Any]) -> dict[str, Any]:
+    """What a row says of its question; its hash joins it with the same question of other sources."""
     import orjson
 
-    options = row.get("options")
-    return options if options is None or isinstance(options, str) else orjson.dumps(options).decode()
+    from tracker.readers.values import content_hash
+
+    options = _json_text(row.get("options"))
+    listed = orjson.loads(options) if options is not None else None
+    text = row.get("text")
+    told = {"n_options": len(listed) if listed else None, "content_hash": content_hash(text, listed, row.get("image_key")) if text else None}
+    return {**told, **row, "key": row["question_key"], "options": options}
+
+
+def _json_text(value: Any) -> str | None:
+    """A list as JSON text; a text that is JSON already stays."""
+    import orjson
+
+    return value if value is None or isinstance(value, str) else orjson.dumps(list(value)).decode()
 
 
 def reading_of(header: Any, rows: list[dict[str, Any]], folder: Path) -> Any:

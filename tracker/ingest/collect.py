@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, RECORD_SCORES, RECORDS, Batch, Refusal, RunHeader
 from tracker.ingest.reading import Reading, ReadRun
-from tracker.ingest.shape import clean_column, clean_header, clean_table, finish_records, with_attempts
+from tracker.ingest.plan import printable
+from tracker.ingest.shape import NUL, REPLACEMENT, clean_column, clean_header, clean_table, finish_records, with_attempts
 from tracker.ingest.spool import Finished, Spool
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Collector:
     def take(self, item: Batch | Refusal) -> None:
         """One batch or refusal, in file order."""
         if isinstance(item, Refusal):
-            self.refusals.append(item)
+            self.refusals.append(storable(item))
             return
         header, nul = self.study.apply(item.run, self.source), 0
         if self.may_hold_nul:
@@ -58,7 +59,7 @@ class Collector:
         self._keep(ordinal, item)
         run = self._runs[ordinal]
         run.header = header
-        run.scores += item.scores
+        run.scores += [score.model_copy(update={"metric": score.metric.replace(NUL, REPLACEMENT)}) for score in item.scores]
         run.n_records += item.records.num_rows
         run.nul_characters = max(run.nul_characters, nul)
 
@@ -150,6 +151,12 @@ def _scores_of(records: pa.Table, scores: pa.Table | None) -> pa.Table:
     columns = {"run": scores.column("run"), **{name: owners.column(name) for name in owners.schema.names}}
     table = pa.table({**columns, **{name: scores.column(name) for name in ("scorer", "score", "special")}})
     return first_per_key(table, ["question_key", "repetition", "attempt", "scorer"])
+
+
+def storable(refusal: Refusal) -> Refusal:
+    """A refusal whose texts any database can keep and any terminal can show."""
+    text = None if refusal.text is None else printable(refusal.text.replace(NUL, REPLACEMENT))
+    return replace(refusal, file=printable(refusal.file), reason=printable(refusal.reason.replace(NUL, REPLACEMENT)), text=text)
 
 
 def _clean(item: Batch) -> Batch:

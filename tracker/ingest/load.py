@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from tracker.database import bulk
@@ -17,6 +16,7 @@ from tracker.ingest.labels import attach_waiting, store_labels
 from tracker.ingest.identity import IDENTITY, leave_copies, recency, settle_places, spelled_identity, stored_runs
 from tracker.ingest.link import Linker, prune
 from tracker.ingest.questions import Questions, forget, solo_questions
+from tracker.ingest.read import refused
 from tracker.ingest.report import IngestReport, Rejected
 from tracker.schema import Ingest, MetricPoint, Record, RecordScore, Rejection, Run, RunSource, Score
 from tracker.version import version
@@ -24,7 +24,9 @@ from tracker.version import version
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tracker.batch import Source
     from tracker.database import Database, Transaction
+    from tracker.errors import InputError
     from tracker.ingest.reading import Reading, ReadRun
 
 GROUP_RECORDS = 25_000
@@ -97,6 +99,12 @@ class Loader:
         finally:
             for reading in group:
                 reading.discard()
+
+    def refuse(self, source: Source, value: str, err: InputError) -> None:
+        """Store that something was refused which holds no runs."""
+        with self.database.write() as transaction:
+            self._store_rejections(transaction, [refused(source, value, err)])
+        self._expected = None
 
     # ---- one transaction ------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import orjson
 
 from tracker.database.peek import known_sources, peek, rows
 from tracker.errors import UsageError
-from tracker.ingest.plan import Plan, make_plan
+from tracker.ingest.plan import Plan, make_plan, printable
 from tracker.ingest.report import IngestReport, Rejected
 from tracker.study import Study, find_study
 
@@ -57,7 +57,7 @@ def prepare(url: str, paths: Sequence[Path], study: Study | Path | str | None) -
 
 def unchanged_report(url: str, job: Job) -> IngestReport:
     """What is already there: unchanged runs, and refusals that an earlier ingest stored."""
-    report = IngestReport(sources=len(job.plan.unchanged) + len(job.plan.reading), skipped=[str(path) for path in job.plan.skipped])
+    report = IngestReport(sources=len(job.plan.unchanged) + len(job.plan.reading), skipped=[printable(path) for path in job.plan.skipped])
     if not job.plan.unchanged:
         return report
     present = {(planned.source.uri, planned.digest.value) for planned in job.plan.unchanged if planned.digest is not None}
@@ -93,7 +93,7 @@ def _changed_labels(study: Study, known: Mapping[str, set[str]]) -> list[tuple[P
         except OSError as err:
             message = f"the study file names label file {path.name}, which cannot be read: {err.strerror}"
             raise UsageError(message, where=str(path), hint="mend the `labels` entry of study.toml") from err
-        if digest not in known.get(str(path.resolve()), ()):
+        if digest not in known.get(printable(path.resolve()), ()):
             changed.append((path.resolve(), digest))
     return changed
 

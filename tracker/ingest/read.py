@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tracker.batch import Refusal
 from tracker.errors import InputError, TrackrError
-from tracker.ingest.collect import Collector
+from tracker.ingest.collect import Collector, storable
 from tracker.ingest.digest import Digest, digest, stamps
+from tracker.ingest.plan import UNREADABLE
 from tracker.ingest.reading import Reading
 from tracker.readers import reader as reader_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from tracker.batch import Batch, Source
@@ -23,31 +25,35 @@ def read_source(source: Source, study: Study, known_digest: Digest | None, folde
     """Read a source wholly; a source that cannot be used becomes a reading without runs and a refusal."""
     try:
         before = stamps(source)
+        if source.reader == UNREADABLE:
+            raise _unreadable(source)
         one = reader_of(source.reader)
         found = known_digest or digest(source, one, study.effective(source))
     except InputError as err:
-        return _refused(source, "unreadable", [_refusal(source, err)])
+        return refused(source, UNREADABLE, err)
     size = sum(stamp.size for stamp in before)
     collector = Collector(source, study, folder, may_hold_nul=found.may_hold_nul)
     try:
         for item in one.read(source, study):
-            collector.take(item)
-        reading = collector.finish(found.value, size)
+            with _spooling(folder):
+                collector.take(item)
+        with _spooling(folder):
+            reading = collector.finish(found.value, size)
     except InputError as err:
         collector.discard()
-        return _refused(source, found.value, [*collector.refusals, _refusal(source, err)], size)
+        return refused(source, found.value, err, also=collector.refusals, size=size)
     except OSError as err:
         collector.discard()
         message = f"cannot be read: {err.strerror or err}"
         failed = InputError(message, where=str(err.filename or source.uri), hint="check the disk and run the command again")
-        return _refused(source, f"unreadable-{found.value}", [_refusal(source, failed)], size)
+        return refused(source, f"{UNREADABLE}-{found.value}", failed, size=size)
     except BaseException:
         collector.discard()
         raise
     if stamps(source) != before:
         reading.discard()
         changed = InputError("changed while it was read", where=source.uri, hint="run the command again when its writer is done")
-        return _refused(source, f"changing-{found.value}", [_refusal(source, changed)], size)
+        return refused(source, f"changing-{found.value}", changed, size=size)
     return reading
 
 
@@ -59,10 +65,36 @@ def collect(items: Iterable[Batch | Refusal], source: Source, study: Study, fold
     return collector.finish(value, 0)
 
 
-def _refused(source: Source, value: str, refusals: list[Refusal], size: int = 0) -> Reading:
-    return Reading(source=source, digest=value, runs=[], refusals=refusals, bytes=size)
+def refused(source: Source, value: str, err: InputError, *, also: Sequence[Refusal] = (), size: int = 0) -> Reading:
+    """A reading that holds nothing but why."""
+    return Reading(source=source, digest=value, runs=[], refusals=[*also, refusal(source.uri, err)], bytes=size)
 
 
-def _refusal(source: Source, err: TrackrError) -> Refusal:
+def refusal(uri: str, err: TrackrError) -> Refusal:
+    """An error as the refusal of what lies at an address."""
     remedy = f" ({err.hint})" if err.hint else ""
-    return Refusal(file=err.where or source.uri, reason=f"{err.message}{remedy}")
+    file, _, place = (err.where or uri).partition(": line ")
+    line = int(place) if place.isdigit() else None
+    where = f"line {place}: " if place and line is None else ""
+    return storable(Refusal(file=file, line=line, reason=f"{where}{err.message}{remedy}"))
+
+
+def _unreadable(source: Source) -> InputError:
+    """Why a file could not be looked into."""
+    hint = "check its permissions, and run the command again"
+    try:
+        with source.files[0].open("rb") as stream:
+            stream.read(1)
+    except OSError as err:
+        return InputError(f"cannot be read: {err.strerror or err}", where=source.uri, hint=hint)
+    return InputError("could not be read a moment ago", where=source.uri, hint=hint)
+
+
+@contextmanager
+def _spooling(folder: Path) -> Iterator[None]:
+    """What goes wrong with temporary files is no fault of the source."""
+    try:
+        yield
+    except OSError as err:
+        message = f"cannot write temporary files: {err.strerror or err}"
+        raise TrackrError(message, where=str(folder), hint="free some space there, or set TMPDIR to another folder") from err

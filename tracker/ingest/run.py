@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from tracker.batch import Source
+from tracker.errors import InputError
 from tracker.ingest.catalog import import_aliases
 from tracker.ingest.labels import import_labels, read_labels
 from tracker.ingest.load import Loader
+from tracker.ingest.plan import printable
+from tracker.ingest.read import refusal
 from tracker.ingest.report import Rejected
 from tracker.ingest.workers import read_all
 from tracker.schema import Import
@@ -36,6 +40,11 @@ def rehearse(job: Job, report: IngestReport, spool: Path, *, workers: int | None
         reading.discard()
         if progress is not None:
             progress("checking", done, total)
+    for path, _ in job.label_files:
+        try:
+            read_labels(path)
+        except InputError as err:
+            report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason) for one in [refusal(printable(path), err)]]
 
 
 def carry_out(
@@ -52,7 +61,7 @@ def carry_out(
     if job.aliases is not None:
         import_aliases(database, dict(job.study.model_aliases), dict(job.study.benchmark_aliases))
         _remember(database, *job.aliases)
-    loader = Loader(database, report, [str(path) for path in job.paths], staged)
+    loader = Loader(database, report, [printable(path) for path in job.paths], staged)
     total = len(job.plan.reading)
     for done, reading in enumerate(read_all(job.plan.reading, job.study, spool, workers=workers), 1):
         loader.add(reading)
@@ -60,8 +69,14 @@ def carry_out(
             progress("reading", done, total)
     loader.flush()
     for path, digest in job.label_files:
-        report.labels += import_labels(database, read_labels(path)).added
-        _remember(database, str(path), digest)
+        try:
+            rows = read_labels(path)
+        except InputError as err:
+            # Not under its digest: the next ingest tries again, and reports it again.
+            loader.refuse(Source(reader="labels", uri=printable(path), files=(path,)), f"refused-{digest}", err)
+            continue
+        report.labels += import_labels(database, rows).added
+        _remember(database, printable(path), digest)
 
 
 def _remember(database: Database, uri: str, digest: str) -> None:
