@@ -13,7 +13,7 @@ from tracker.readers.lm_rows import paused_collector, row_blocks
 from tracker.readers.lm_rules import graded, has_other_scale, is_binary
 from tracker.readers.lm_samples import SHORT_ANSWER, further
 from tracker.readers.lm_table import CHUNK_BYTES, CHUNK_ROWS, CONVERTERS, KEY_NAMES, Chunk, hashed, options_text, tables
-from tracker.readers.values import Number, json_text, number, option_list, text
+from tracker.readers.values import NOTHING, Number, json_text, number, option_list, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -156,8 +156,7 @@ class Reading:
             options = None
         stored = options_text(options) if options else None
         label = metric if metric is None or filtered_by in {None, "none"} else f"{metric},{filtered_by}"
-        response = _said(row.get("resps"))
-        prediction = _said(filtered)
+        response, prediction = (None, None) if choice is not None else (_said(row.get("resps")), _said(filtered))
         answer = {
             "correct": None if verdict is None else verdict.correct,
             "score": None if verdict is None else verdict.number.value,
@@ -183,7 +182,7 @@ class Reading:
         return metric, [pair for name in names if name != metric for pair in further(name, row[name])]
 
     def _is_share(self, value: Any) -> bool:
-        return not isinstance(value, list | dict) and graded(value, binary=False).number != (None, None)
+        return type(value) is float or (not isinstance(value, list | dict) and graded(value, binary=False).number != NOTHING)
 
     def _filters(self) -> _Filters:
         """A first pass over files that may hold several filters: it keeps nothing but scores."""
@@ -279,7 +278,8 @@ def _preference(name: str) -> int:
 
 def _native(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     """Columns that rows carry under native names, and are no metric of theirs."""
-    names = [name for name in CONVERTERS if any(name in row for row in rows)]
+    mentioned = set[str]().union(*rows)
+    names = [name for name in CONVERTERS if name in mentioned]
     return {name: [None if name in _listed(row) else row.get(name) for row in rows] for name in names}
 
 

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
-from tracker.readers.values import best, json_text, number, softmax, whole
+from tracker.readers.values import best, json_text, softmax, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _UNKNOWN_GOLD = -100
 """What lm-eval writes where its answer is none of the options."""
+
+
+_GREEDY = ("True", "False", True, False, "0", "1")
+"""How is_greedy is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,13 @@ def pairs(filtered: Any) -> list[float | None] | None:
         return None
     found: list[float | None] = []
     for one in filtered:
-        pair = one[0] if isinstance(one, list) and len(one) == 1 and isinstance(one[0], list) else one
-        if not isinstance(pair, list) or len(pair) != 2 or str(pair[1]) not in {"True", "False", "0", "1"}:
+        pair = one[0] if isinstance(one, list) and len(one) == 1 else one
+        if not isinstance(pair, list) or len(pair) != 2 or pair[1] not in _GREEDY or not isinstance(pair[0], str | float | int):
             return None
-        value = number(pair[0])
-        if value == (None, None):
+        try:
+            found.append(float(pair[0]))
+        except ValueError:
             return None
-        found.append(float(value.special) if value.special else value.value)
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracker.readers.values import NOTHING, Number, number, text, truth
@@ -150,11 +151,13 @@ def rule_of(task: str, names: Sequence[str]) -> Rule | None:
     return None
 
 
+@cache
 def is_binary(name: str) -> bool:
     """Whether a metric of this name says right or wrong, so that 1 is right and 0 is wrong."""
     return _BINARY.fullmatch(name) is not None
 
 
+@cache
 def has_other_scale(name: str) -> bool:
     """Whether a metric's values are no share of right answers even where they lie in [0, 1]."""
     return _OTHER_SCALE.fullmatch(name) is not None
