@@ -25,9 +25,9 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
     """Mark the current run of each (configuration, benchmark), and its slice as dirty.
 
     Current is the finished run that is last by (ended_at, started_at, first ingest), nulls first (DEFINITIONS).
-    None means every pair.
+    A run that brought scores without records cannot hide one that has them. None means every pair.
     """
-    columns = (Run.id, Run.configuration_id, Run.benchmark_id, Run.status, Run.ended_at, Run.started_at, Run.current)
+    columns = (Run.id, Run.configuration_id, Run.benchmark_id, Run.status, Run.ended_at, Run.started_at, Run.current, Run.n_records)
     wanted = None if pairs is None else {pair for pair in pairs if pair[1] is not None}
     query = sa.select(*columns).where(Run.kind == "evaluation", Run.benchmark_id.is_not(None))
     if wanted is None:
@@ -41,7 +41,7 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
             groups.setdefault((row.configuration_id, row.benchmark_id), []).append(row)
     changes = []
     for group in groups.values():
-        finished = [row for row in group if row.status == "finished"]
+        finished = [row for row in group if row.status == "finished" and row.n_records]
         last = max(finished, key=lambda row: (row.ended_at or EARLIEST, row.started_at or EARLIEST, row.id), default=None)
         changes += [{"b_id": row.id, "b_current": row is last} for row in group if row.current != (row is last)]
     if changes:
@@ -95,7 +95,7 @@ def delete_runs(database: Database, run_ids: Sequence[int]) -> int:
     """Delete runs by id; returns how many records went with them. Raises UsageError for an unknown id."""
     with database.write() as transaction:
         connection = transaction.connection
-        known = dict(connection.execute(sa.select(Run.id, Run.n_records).where(Run.id.in_(run_ids))).tuples().all())
+        known = dict(connection.execute(sa.select(Run.id, Run.n_records).where(Run.id.in_(run_ids))).all())
         unknown = sorted(set(run_ids) - set(known))
         if unknown:
             message = f"no run with id {', '.join(map(str, unknown))}"
