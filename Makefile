@@ -22,10 +22,8 @@ test: $(VENV)/installed-dev ## install what tests need and run them all, on SQLi
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(VENV)/installed-dev ## format, style, types, direction of imports
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	@failed=0; for tool in "ruff format --check --quiet ." "ruff check ." "mypy" "lint-imports"; do \
+	  echo "$(BIN)/$$tool"; $(BIN)/$$tool || failed=1; done; exit $$failed
 
 format: $(VENV)/installed-dev ## let ruff format and fix what it can
 	$(BIN)/ruff format .

@@ -121,13 +121,17 @@ class Loader:
             leave_copies(connection, reading.source.uri)
         rows = [row for reading in usable for row in self._rows(connection, reading)]
         rows, older = self._match(connection, rows)
-        self._replace(connection, usable, rows, older)
+        self._clear(connection, rows)
         if rows:
             self._write_runs(connection, rows)
             self._write_contents(connection, rows)
         self._write_places(transaction, rows, older)
         if rows:
             self._settle(connection, rows)
+        # At the end: what nothing refers to is removed with them, and the new runs refer to what they need by now.
+        kept = {row.run_id or 0 for row in rows} | {run if isinstance(run, int) else run.run_id or 0 for _, run in older}
+        for reading in usable:
+            self._leave(connection, reading.source.uri, keep=kept)
         self._join(connection)
 
     def _trust_caches(self, connection: sa.Connection) -> None:
@@ -184,7 +188,7 @@ class Loader:
         refused = [reading for reading in group if reading.refusals]
         self.report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=_cut(one.text)) for reading in refused for one in reading.refusals]
         uris = [reading.source.uri for reading in refused]
-        stored = set(connection.execute(sa.select(Rejection.uri, Rejection.digest).where(Rejection.uri.in_(uris))).tuples().all()) if uris else set()
+        stored = set(connection.execute(sa.select(Rejection.uri, Rejection.digest).where(Rejection.uri.in_(uris))).all()) if uris else set()
         rows = [
             {"ingest_id": self._ingest(connection), "uri": reading.source.uri, "digest": reading.digest, "file": one.file, "line": one.line, "reason": one.reason, "text": _cut(one.text)}
             for reading in refused
@@ -268,8 +272,8 @@ class Loader:
         self.report.outdated += len(older)
         return [row for row in rows if any(row is one for one in winners)] if older else rows, older
 
-    def _replace(self, connection: sa.Connection, usable: list[Reading], rows: list[_Row], older: list[tuple[_Row, _Row | int]]) -> None:
-        """Clear what replaced runs held; remove runs that a changed source no longer holds."""
+    def _clear(self, connection: sa.Connection, rows: list[_Row]) -> None:
+        """Clear what replaced runs held."""
         assert self._questions is not None  # noqa: S101
         replaced = [row.run_id for row in rows if row.run_id is not None]
         if replaced:
@@ -283,9 +287,6 @@ class Loader:
             # Other versions of the run stay noted where this one is later; else they are read again next time.
             gone = [row.run_id for row in rows if row.run_id is not None and not row.supersedes]
             connection.execute(sa.delete(RunSource).where(RunSource.run_id.in_(gone)))
-        kept = {*replaced, *(run for _, run in older if isinstance(run, int))}
-        for reading in usable:
-            self._leave(connection, reading.source.uri, keep=kept)
 
     def _leave(self, connection: sa.Connection, uri: str, *, keep: set[int]) -> None:
         """A source at this address no longer holds the runs it held, but for `keep`."""
