@@ -3,6 +3,8 @@
 One revision serves both engines: it names no schema, and on PostgreSQL the search path of the migrating
 transaction leads to `trackr`. Everything runs in one transaction under the writer lock, so two processes
 that upgrade at once make one upgrade, and a failed one leaves nothing behind.
+
+Every command that opens a database asks for its revision, few change it: Alembic is imported for that only.
 """
 
 from __future__ import annotations
@@ -12,11 +14,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from tracker.database.engine import WRITER_LOCK
 from tracker.errors import DatabaseError
@@ -26,6 +23,8 @@ from tracker.version import version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from alembic.config import Config
+
 VERSION_TABLE = {"sqlite": "trackr_alembic_version", "postgresql": "alembic_version"}
 """A SQLite file may hold another tool's `alembic_version`; on PostgreSQL ours is in a schema of its own."""
 
@@ -33,13 +32,15 @@ PLUGINS = ["alembic.autogenerate.*", "alembic.ext.checkconstraint_byname"]
 """What is compared: all that Alembic compares, and CHECK constraints by their names."""
 
 
+def revisions() -> list[str]:
+    """The revisions that this version knows, oldest first: files are named by them."""
+    found = (entry.name.partition("_")[0] for entry in files("migrations").joinpath("versions").iterdir() if entry.name.endswith(".py"))
+    return sorted(revision for revision in found if revision.isdigit())
+
+
 def head() -> str:
     """The revision of this version of trackr."""
-    revision = _scripts().get_current_head()
-    if revision is None:
-        message = "the package `migrations` holds no revision"
-        raise DatabaseError(message, hint="install trackr again")
-    return revision
+    return revisions()[-1]
 
 
 def current(engine: sa.Engine) -> str | None:
@@ -50,6 +51,8 @@ def current(engine: sa.Engine) -> str | None:
 
 def upgrade(engine: sa.Engine) -> None:
     """Create the tables, or bring them up to date; nothing happens when they are."""
+    from alembic import command
+
     with _migrating(engine) as connection:
         if _current(connection) is None:
             _refuse_foreign_tables(connection)
@@ -58,6 +61,8 @@ def upgrade(engine: sa.Engine) -> None:
 
 def downgrade(engine: sa.Engine, revision: str) -> None:
     """Go back to an earlier revision (`base`: no tables); what the later ones stored is lost."""
+    from alembic import command
+
     with _migrating(engine) as connection:
         _current(connection)
         command.downgrade(config(connection), revision)
@@ -65,6 +70,9 @@ def downgrade(engine: sa.Engine, revision: str) -> None:
 
 def check(engine: sa.Engine) -> list[str]:
     """Differences between the tables of this version and those of the database, one line each; empty when equal."""
+    from alembic.autogenerate import compare_metadata
+    from alembic.runtime.migration import MigrationContext
+
     with engine.connect() as connection:
         if _current(connection) is None:
             return ["there are no trackr tables"]
@@ -86,17 +94,14 @@ def tables(dialect: str) -> sa.MetaData:
 
 def config(connection: sa.Connection) -> Config:
     """Alembic's configuration for a connection; there is no ini file."""
-    made = _config()
-    made.attributes["connection"] = connection
-    made.attributes["options"] = _options(connection.dialect.name)
-    return made
+    from alembic.config import Config
 
-
-def _config() -> Config:
     made = Config()
     made.set_main_option("script_location", str(files("migrations")).replace("%", "%%"))
     made.set_main_option("path_separator", "os")
     made.set_main_option("file_template", "%%(rev)s_%%(slug)s")
+    made.attributes["connection"] = connection
+    made.attributes["options"] = _options(connection.dialect.name)
     return made
 
 
@@ -133,16 +138,14 @@ def _render(kind: str, item: Any, _context: Any) -> str | bool:
     return False
 
 
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
 def _current(connection: sa.Connection) -> str | None:
     dialect = connection.dialect.name
-    options = {"version_table": VERSION_TABLE[dialect], "version_table_schema": None if dialect == "sqlite" else SCHEMA}
-    revision = MigrationContext.configure(connection, opts=options).get_current_revision()
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if revision is not None and revision not in known:
+    schema = None if dialect == "sqlite" else SCHEMA
+    if not sa.inspect(connection).has_table(VERSION_TABLE[dialect], schema=schema):
+        return None
+    table = sa.table(VERSION_TABLE[dialect], sa.column("version_num"), schema=schema)
+    revision: str | None = connection.execute(sa.select(table.c.version_num)).scalar()
+    if revision is not None and revision not in revisions():
         message = f"made by a newer trackr: its schema {revision} is unknown to version {version()}, which knows {head()}"
         raise DatabaseError(message, where=_place(connection), hint="pip install --upgrade trackr, or use another database with --db")
     return revision
