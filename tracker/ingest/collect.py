@@ -85,8 +85,8 @@ class Collector:
             digest=digest,
             runs=self._runs,
             refusals=self.refusals,
-            records_path=self._finished_records.close(),
-            scores_path=self._finished_scores.close(),
+            records=self._finished_records.close(),
+            record_scores=self._finished_scores.close(),
             bytes=size,
         )
 

@@ -246,7 +246,11 @@ def prune(connection: sa.Connection) -> set[int]:
     from tracker.ingest.questions import prune_questions
     from tracker.schema import Trajectory
 
-    rehashed = prune_questions(connection)
+    pruned = prune_questions(connection)
+    if pruned.unjoined:
+        from tracker.ingest.runs import all_slices, mark_dirty
+
+        mark_dirty(connection, {slice_ for slice_ in all_slices(connection) if slice_[1] in pruned.unjoined})
     gone = sa.delete(Configuration).where(
         ~sa.exists().where(Run.configuration_id == Configuration.id),
         ~sa.exists().where(Profile.configuration_id == Configuration.id),
@@ -270,5 +274,4 @@ def prune(connection: sa.Connection) -> set[int]:
             ~sa.exists().where(Score.benchmark_id == Benchmark.id),
         )
     )
-
-    return rehashed
+    return pruned.benchmarks

@@ -129,9 +129,8 @@ class Loader:
         if rows:
             self._settle(connection, rows)
         # At the end: what nothing refers to is removed with them, and the new runs refer to what they need by now.
-        kept = {row.run_id or 0 for row in rows} | {run if isinstance(run, int) else run.run_id or 0 for _, run in older}
         for reading in usable:
-            self._leave(connection, reading.source.uri, keep=kept)
+            self._leave(connection, reading)
         self._join(connection)
 
     def _trust_caches(self, connection: sa.Connection) -> None:
@@ -167,7 +166,7 @@ class Loader:
     def _note_place(self, transaction: Transaction, reading: Reading, run_ids: list[int]) -> None:
         """The same bytes, read the same way, in another place: the same run."""
         connection = transaction.connection
-        self._leave(connection, reading.source.uri, keep=set(run_ids))
+        self._leave(connection, reading)
         self._add_places(connection, [self._place(run_id, reading) for run_id in run_ids])
         settle_places(connection, run_ids)
         transaction.changed()
@@ -285,15 +284,17 @@ class Loader:
             for table in (Record, RecordScore, MetricPoint, Score):
                 connection.execute(sa.delete(table).where(table.run_id.in_(replaced)))
             # Other versions of the run stay noted where this one is later; else they are read again next time.
-            gone = [row.run_id for row in rows if row.run_id is not None and not row.supersedes]
-            connection.execute(sa.delete(RunSource).where(RunSource.run_id.in_(gone)))
+            for row in rows:
+                if row.run_id is not None and not row.supersedes:
+                    connection.execute(sa.delete(RunSource).where(RunSource.run_id == row.run_id, RunSource.digest != row.reading.digest))
 
-    def _leave(self, connection: sa.Connection, uri: str, *, keep: set[int]) -> None:
-        """A source at this address no longer holds the runs it held, but for `keep`."""
-        held = [run_id for run_id in connection.execute(sa.select(RunSource.run_id).where(RunSource.uri == uri)).scalars() if run_id not in keep]
+    def _leave(self, connection: sa.Connection, reading: Reading) -> None:
+        """The source no longer holds the runs that were noted there with another digest."""
+        here = (RunSource.uri == reading.source.uri, RunSource.digest != reading.digest)
+        held = list(connection.execute(sa.select(RunSource.run_id).where(*here)).scalars())
         if not held:
             return
-        connection.execute(sa.delete(RunSource).where(RunSource.uri == uri, RunSource.run_id.in_(held)))
+        connection.execute(sa.delete(RunSource).where(*here))
         gone = settle_places(connection, held)
         if gone:
             run_rows.remove_runs(connection, gone)
@@ -422,7 +423,7 @@ class Loader:
 
 def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
-    for ordinal, piece in reading.records():
+    for ordinal, piece in reading.records.pieces():
         row = of[ordinal]
         keys = piece.column("question_key").to_pylist()
         ids = pa.array(map(row.question_ids.__getitem__, keys), pa.int64(), size=len(keys))
@@ -433,7 +434,7 @@ def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
 
 def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
-    for ordinal, piece in reading.record_scores():
+    for ordinal, piece in reading.record_scores.pieces():
         row = of[ordinal]
         ids = pa.array([row.question_ids[key] for key in piece.column("question_key").to_pylist()], pa.int64())
         yield row, _with_run(row, piece.select(["repetition", "attempt", "scorer", "score", "special"]).add_column(0, "question_id", ids))
@@ -444,14 +445,22 @@ def _with_run(row: _Row, table: pa.Table) -> pa.Table:
 
 
 def _places(connection: sa.Connection, group: list[Reading]) -> dict[str, list[tuple[int, str]]]:
-    """Where runs of these digests were found."""
+    """Where runs of these digests were found.
+
+    A digest whose run is stored in another version that one of these sources held until now is left out: that
+    version is gone, and this one takes its place.
+    """
     digests = sorted({reading.digest for reading in group})
+    held = {(reading.digest, reading.source.uri) for reading in group}
+    query = sa.select(RunSource.digest, RunSource.run_id, RunSource.uri, Run.digest.label("stored"), Run.source_uri).join(Run, RunSource.run_id == Run.id)
     places: dict[str, list[tuple[int, str]]] = {}
+    gone: set[str] = set()
     for start in range(0, len(digests), IN_LIMIT):
-        rows = connection.execute(sa.select(RunSource.digest, RunSource.run_id, RunSource.uri).where(RunSource.digest.in_(digests[start : start + IN_LIMIT])))
-        for value, run_id, uri in rows:
-            places.setdefault(value, []).append((run_id, uri))
-    return places
+        for row in connection.execute(query.where(RunSource.digest.in_(digests[start : start + IN_LIMIT]))):
+            places.setdefault(row.digest, []).append((row.run_id, row.uri))
+            if row.stored != row.digest and (row.digest, row.source_uri) in held:
+                gone.add(row.digest)
+    return {value: found for value, found in places.items() if value not in gone}
 
 
 def _cut(text: str | None) -> str | None:

@@ -6,7 +6,7 @@ memory, so that any order of ingest ends in the same description.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from tracker.database import bulk
 from tracker.schema import Question, QuestionLabel, Record, Trajectory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 ATTRIBUTES: tuple[str, ...] = (
     "content_hash",
     "hash_repeats",
@@ -176,21 +176,28 @@ def forget(connection: sa.Connection, question_ids: Sequence[int]) -> None:
         connection.execute(sa.delete(QuestionLabel).where(QuestionLabel.question_id.in_(chosen), QuestionLabel.source == "native"))
 
 
-def prune_questions(connection: sa.Connection, question_ids: Iterable[int] | None = None) -> set[int]:
+class Pruned(NamedTuple):
+    """Benchmarks that lost questions, and those of them where a question was joined to a lost one."""
+
+    benchmarks: set[int]
+    unjoined: set[int]
+
+
+def prune_questions(connection: sa.Connection) -> Pruned:
     """Remove questions that no record answers any more, with what runs said of them; labels of files wait for the question to come back.
 
-    Returns their benchmarks, whose keys must be joined anew.
+    The keys of their benchmarks must be joined anew.
     """
     unused = sa.select(Question.id, Question.benchmark_id).where(~sa.exists().where(Record.question_id == Question.id))
-    if question_ids is not None:
-        unused = unused.where(Question.id.in_(list(question_ids)))
     rows = connection.execute(unused).all()
     gone = [row.id for row in rows]
+    unjoined: set[int] = set()
     for start in range(0, len(gone), IN_LIMIT):
         chosen = gone[start : start + IN_LIMIT]
+        unjoined |= set(connection.execute(sa.select(Question.benchmark_id).where(Question.same_as_id.in_(chosen)).distinct()).scalars())
         connection.execute(sa.update(Question).where(Question.same_as_id.in_(chosen)).values(same_as_id=None))
         connection.execute(sa.delete(QuestionLabel).where(QuestionLabel.question_id.in_(chosen), QuestionLabel.source == "native"))
         connection.execute(sa.update(QuestionLabel).where(QuestionLabel.question_id.in_(chosen)).values(question_id=None))
         connection.execute(sa.delete(Trajectory).where(Trajectory.question_id.in_(chosen)))
         connection.execute(sa.delete(Question).where(Question.id.in_(chosen)))
-    return {row.benchmark_id for row in rows}
+    return Pruned({row.benchmark_id for row in rows}, unjoined)

@@ -7,15 +7,12 @@ source, and so that a worker process hands them over without copying.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
 from typing import TYPE_CHECKING
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, AggregateScore, Refusal, RunHeader, Source
-from tracker.ingest.spool import pieces
+from tracker.ingest.spool import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
 
 
@@ -43,19 +40,12 @@ class Reading:
     runs: list[ReadRun]
     refusals: list[Refusal]
     bytes: int
-    records_path: Path | None = None
-    scores_path: Path | None = None
-
-    def records(self) -> Iterator[tuple[int, pa.Table]]:
-        """(position of the run in `runs`, a piece of its finished records), runs one after the other."""
-        yield from pieces(self.records_path)
-
-    def record_scores(self) -> Iterator[tuple[int, pa.Table]]:
-        """(position of the run, a piece of its further scores with the record's question, repetition and attempt)."""
-        yield from pieces(self.scores_path)
+    records: Rows = Rows()
+    """Finished records, with the position of their run in `runs`."""
+    record_scores: Rows = Rows()
+    """Further scores, likewise, with the question, repetition and attempt of their record."""
 
     def discard(self) -> None:
         """Remove the files."""
-        for path in (self.records_path, self.scores_path):
-            if path is not None:
-                path.unlink(missing_ok=True)
+        self.records.discard()
+        self.record_scores.discard()

@@ -20,15 +20,16 @@ ROUNDING = 1e-6
 
 def with_attempts(records: pa.Table) -> pa.Table:
     """Give every record without an attempt the next free one of its question and repetition, in file order."""
-    repetition = pc.fill_null(records.column("repetition"), 0)
-    attempt = records.column("attempt")
-    codes = _codes(records.column("question_key"))
-    repeats = repetition.to_numpy()
-    rank = _rank_within(codes, repeats)
-    if attempt.null_count == len(attempt):
-        numbered = pa.array(rank, pa.int32())
+    attempt, repetition = records.column("attempt"), records.column("repetition")
+    if attempt.null_count == repetition.null_count == len(attempt) and _all_differ(records.column("question_key")):
+        repetition = numbered = pa.array(np.zeros(len(attempt), np.int32))
     else:
-        numbered = _fill_attempts(codes, repeats, attempt)
+        repetition = pc.fill_null(repetition, 0)
+        codes, repeats = _codes(records.column("question_key")), repetition.to_numpy()
+        if attempt.null_count == len(attempt):
+            numbered = pa.array(_rank_within(codes, repeats), pa.int32())
+        else:
+            numbered = _fill_attempts(codes, repeats, attempt)
     at = records.schema.get_field_index
     records = records.set_column(at("repetition"), "repetition", repetition)
     return records.set_column(at("attempt"), "attempt", numbered)
@@ -93,17 +94,29 @@ def _finite(records: pa.Table) -> pa.Table:
     """A score that is no finite number is null with its name in `special`; other such numbers are null."""
     at = records.schema.get_field_index
     score = records.column("score")
-    if score.null_count < len(score):
+    if not _all_finite(score):
         names = pc.if_else(pc.is_nan(score), "nan", pc.if_else(pc.equal(score, np.inf), "inf", pc.if_else(pc.equal(score, -np.inf), "-inf", None)))
         records = records.set_column(at("special"), "special", pc.coalesce(records.column("special"), names.cast(pa.string())))
     for name in ("score", "p_gold", "vision_flops", "latency_s"):
         column = records.column(name)
-        if column.null_count < len(column):
+        if not _all_finite(column):
             records = records.set_column(at(name), name, pc.if_else(pc.is_finite(column), column, None))
     p_gold = records.column("p_gold")
     if p_gold.null_count < len(p_gold):
-        records = records.set_column(at("p_gold"), "p_gold", _fraction(p_gold))
+        extremes = pc.min_max(p_gold)
+        if extremes["min"].as_py() < 0.0 or extremes["max"].as_py() > 1.0:
+            records = records.set_column(at("p_gold"), "p_gold", _fraction(p_gold))
     return records
+
+
+def _all_finite(column: pa.ChunkedArray) -> bool:
+    """Whether no value is NaN or infinite; looks at the numbers as they lie, those under nulls too."""
+    for chunk in column.chunks:
+        if chunk.null_count < len(chunk):
+            values = np.frombuffer(chunk.buffers()[1], np.float64, count=len(chunk), offset=8 * chunk.offset)
+            if not np.isfinite(values).all():
+                return False
+    return True
 
 
 def _fraction(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -114,18 +127,24 @@ def _fraction(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _status(records: pa.Table) -> tuple[pa.ChunkedArray, NDArray[np.bool_]]:
     """A record is scored exactly when it has a credit; without one it is failed where the source says so, else unscored."""
+    scored = pc.is_valid(records.column("correct"))
     score = records.column("score")
-    inside = pc.and_(pc.greater_equal(score, 0.0), pc.less_equal(score, 1.0))
-    scored = pc.or_(pc.is_valid(records.column("correct")), pc.fill_null(inside, fill_value=False))
-    failed = pc.fill_null(pc.equal(records.column("status"), "failed"), fill_value=False)
-    return pc.if_else(scored, "scored", pc.if_else(failed, "failed", "unscored")), scored.to_numpy()
+    if score.null_count < len(score):
+        inside = pc.and_(pc.greater_equal(score, 0.0), pc.less_equal(score, 1.0))
+        scored = pc.or_(scored, pc.fill_null(inside, fill_value=False))
+    stated = records.column("status")
+    other: Any = "unscored"
+    if stated.null_count < len(stated):
+        other = pc.if_else(pc.fill_null(pc.equal(stated, "failed"), fill_value=False), "failed", "unscored")
+    return pc.if_else(scored, "scored", other), scored.to_numpy()
 
 
 def _final(records: pa.Table, scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """True on the scored record with the highest attempt of its question and repetition."""
+    attempt, repetition = records.column("attempt").to_numpy(), records.column("repetition").to_numpy()
+    if not attempt.any() and not repetition.any():
+        return scored  # every question stands here once
     codes = _codes(records.column("question_key"))
-    repetition = records.column("repetition").to_numpy()
-    attempt = records.column("attempt").to_numpy()
     rows = np.flatnonzero(scored)
     order = rows[np.lexsort((attempt[rows], repetition[rows], codes[rows]))]
     last = np.ones(len(order), dtype=bool)
@@ -133,6 +152,10 @@ def _final(records: pa.Table, scored: NDArray[np.bool_]) -> NDArray[np.bool_]:
     final = np.zeros(records.num_rows, dtype=bool)
     final[order[last]] = True
     return final
+
+
+def _all_differ(column: pa.ChunkedArray) -> bool:
+    return len(column.unique()) == len(column)
 
 
 def _codes(column: pa.ChunkedArray) -> NDArray[np.int32]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,9 @@ HELD_ROWS = 100_000
 
 PIECE_ROWS = 20_000
 """Rows of one piece that is written or given back."""
+
+HELD_BYTES = 8 << 20
+"""Bytes of finished rows that stay in memory; more go to disk."""
 
 SORT_MEMORY = "256MB"
 """What DuckDB may use to sort a spool; the rest of the sort happens on disk."""
@@ -49,8 +54,9 @@ class Spool:
         self._interleaved |= run < self._last
         self._last = run
         self._positions[run] = start + rows
-        place = [pa.repeat(pa.scalar(run, pa.int32()), rows), pa.array(range(start, start + rows), pa.int64())]
-        self._pieces.append(pa.Table.from_arrays([*place, *table.cast(self._columns).columns], schema=self.schema))
+        place = [pa.array(np.full(rows, run, np.int32)), pa.array(np.arange(start, start + rows))]
+        columns = table.columns if table.schema.equals(self._columns) else table.cast(self._columns).columns
+        self._pieces.append(pa.Table.from_arrays([*place, *columns], schema=self.schema))
         self._held += rows
         if self._held >= HELD_ROWS:
             self._write()
@@ -96,45 +102,75 @@ class Spool:
             connection.close()
 
 
-class Finished:
-    """A file of pieces of whole runs, one run after the other; it exists once a row was written."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Finished rows of whole runs, one run after the other: in memory as Arrow IPC, or in a file when they are many."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.path: Path | None = None
-        self._writer: Any = None
+    path: Path | None = None
+    content: bytes = b""
 
-    def write(self, table: pa.Table) -> None:
-        """Write the rows of one run."""
-        if not table.num_rows:
+    def pieces(self) -> Iterator[tuple[int, pa.Table]]:
+        """(run, rows), in pieces of bounded size."""
+        if self.path is None:
+            if self.content:
+                with pa.ipc.open_stream(self.content) as stream:
+                    yield from (part for batch in stream for part in split(pa.table(batch)))
             return
-        if self._writer is None:
-            self.path = temporary(self._folder)
-            self._writer = pa.ipc.new_file(str(self.path), table.schema)
-        self._writer.write_table(table.combine_chunks(), max_chunksize=PIECE_ROWS)
-
-    def close(self) -> Path | None:
-        """End the file."""
-        if self._writer is not None:
-            self._writer.close()
-        return self.path
+        with pa.memory_map(str(self.path)) as mapped, pa.ipc.open_stream(mapped) as stream:
+            yield from (part for batch in stream for part in split(pa.table(batch)))
 
     def discard(self) -> None:
-        """Remove the file."""
-        self.close()
+        """Remove the file, if there is one."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
 
-def pieces(path: Path | None) -> Iterator[tuple[int, pa.Table]]:
-    """(run, rows) of a finished file, in pieces of bounded size."""
-    if path is None:
-        return
-    with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as stream:
-        for index in range(stream.num_record_batches):
-            batch = stream.get_batch(index)
-            if batch.num_rows:
-                yield batch.column("run")[0].as_py(), pa.table(batch)
+class Finished:
+    """Takes finished rows, run by run; they stay in memory as long as they are few."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: list[pa.Table] = []
+        self._bytes = 0
+        self._path: Path | None = None
+        self._writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        """Take the rows of one run."""
+        if not table.num_rows:
+            return
+        self._held.append(table)
+        self._bytes += table.nbytes
+        if self._bytes > HELD_BYTES:
+            self._spill()
+
+    def close(self) -> Rows:
+        """What was taken."""
+        if self._path is not None:
+            self._spill()
+            self._writer.close()
+            return Rows(path=self._path)
+        if not self._held:
+            return Rows()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self._held[0].schema) as writer:
+            writer.write_table(pa.concat_tables(self._held).combine_chunks(), max_chunksize=PIECE_ROWS)
+        return Rows(content=sink.getvalue().to_pybytes())
+
+    def discard(self) -> None:
+        """Remove what was taken."""
+        self._held = []
+        if self._path is not None:
+            self._writer.close()
+            self._path.unlink(missing_ok=True)
+
+    def _spill(self) -> None:
+        if self._path is None:
+            self._path = temporary(self._folder)
+            self._writer = pa.ipc.new_stream(str(self._path), self._held[0].schema)
+        for table in self._held:
+            self._writer.write_table(table.combine_chunks(), max_chunksize=PIECE_ROWS)
+        self._held, self._bytes = [], 0
 
 
 def temporary(folder: Path) -> Path:
