@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -63,10 +66,11 @@ class Session:
     def execute(self, text: str, params: Mapping[str, Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Run every statement of a text and give the cursor of the last one; `rows` reads from it."""
         try:
-            *earlier, last = self._statements(text, params)
-            for statement, named in earlier:
-                self.connection.execute(statement, named or None).complete()
-            return self.connection.execute(last[0], last[1] or None)
+            with interruptible(self.connection):
+                *earlier, last = self._statements(text, params)
+                for statement, named in earlier:
+                    self.connection.execute(statement, named or None).complete()
+                return self.connection.execute(last[0], last[1] or None)
         except duckdb.Error as err:
             raise query_error(err) from err
 
@@ -74,7 +78,7 @@ class Session:
         """Rows of an executed statement as they come; memory stays bounded."""
         finished = False
         try:
-            while block := cursor.fetchmany(size):
+            while block := self._fetch(cursor, size):
                 yield from block
             finished = True
         except duckdb.Error as err:
@@ -89,7 +93,8 @@ class Session:
         try:
             *earlier, last = self._statements(text, params)
             for statement, named in earlier:
-                self.connection.execute(statement, named or None).complete()
+                with interruptible(self.connection):
+                    self.connection.execute(statement, named or None).complete()
             relation: Any = self.connection.sql(last[0].query, params=last[1] or None)
             if relation is None:
                 message = "the last statement gives no rows"
@@ -97,6 +102,12 @@ class Session:
             return relation.to_arrow_reader(size)
         except duckdb.Error as err:
             raise query_error(err) from err
+        except RuntimeError as err:  # what DuckDB makes of an interrupt here
+            raise KeyboardInterrupt from err
+
+    def _fetch(self, cursor: duckdb.DuckDBPyConnection, size: int) -> list[tuple[Any, ...]]:
+        with interruptible(self.connection):
+            return cursor.fetchmany(size)
 
     def _statements(self, text: str, params: Mapping[str, Any] | None) -> list[tuple[duckdb.Statement, dict[str, Any]]]:
         """The statements of a text, each with the values that it asks for."""
@@ -145,6 +156,32 @@ def engine(memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
     if memory_limit:
         connection.execute(f"SET memory_limit = '{memory_limit}'")
     return connection
+
+
+@contextmanager
+def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let Ctrl-C stop a statement at once: DuckDB's `execute` and `fetchmany` do not look for signals while they work."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_interrupt_on_signal, args=(connection, reader), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def _interrupt_on_signal(connection: duckdb.DuckDBPyConnection, reader: int) -> None:
+    while number := os.read(reader, 1):
+        if number[0] == signal.SIGINT:
+            connection.interrupt()
 
 
 def portable_sql(name: str) -> str:
