@@ -344,16 +344,16 @@ class TestProcess:
             assert process.wait(timeout=60) == 0
             assert process.stderr.read() == b""
 
-    def test_interrupt_ends_with_130(self, url: str) -> None:
+    def test_interrupt_ends_with_130(self, url: str, tmp_path: Path) -> None:
         import signal
 
-        with subprocess.Popen(
-            command("query", "select count(*) from range(10000000000) a, range(1000) b", "--db", url),
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            env=environment(),
-        ) as process:
-            time.sleep(3)
+        running = tmp_path / "running.csv"
+        sql = f"copy (select 1) to '{running}'; select count(*) from range(10000000000) a, range(1000) b"
+        with subprocess.Popen(command("query", sql, "--db", url), stderr=subprocess.PIPE, cwd=ROOT, env=environment()) as process:
+            while not running.exists():
+                assert process.poll() is None
+                time.sleep(0.05)
+            time.sleep(0.5)
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == 130
 
