@@ -299,6 +299,15 @@ class TestTrouble:
         assert not report.ok
         assert "rows of runs" in report.problems[0]
 
+    def test_wrong_total_is_found_by_verify(self, filled: Store) -> None:
+        path = filled.lake.path(present(filled.lake).tables["run_totals"].file)
+        table = pq.read_table(path)
+        totals = table["credits"].to_pylist()
+        pq.write_table(table.set_column(2, "credits", [[totals[0] + 1, *totals[1:]]]), path)
+        report = verify(filled.db, filled.lake)
+        assert len(report.problems) == 1
+        assert "do not follow from their records" in report.problems[0]
+
     def test_stale_lake_is_not_verified(self, filled: Store) -> None:
         add_run(filled.db, 60)
         with pytest.raises(LakeError, match="sync first"):

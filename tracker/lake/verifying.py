@@ -11,7 +11,9 @@ import duckdb
 from tracker.database import bulk
 from tracker.errors import LakeError
 from tracker.lake.copying import run_states
+from tracker.lake.docs import sql
 from tracker.lake.session import define_tables, engine, manifest_files, session_name
+from tracker.lake.totals import RUN_TOTALS
 from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 
 if TYPE_CHECKING:
@@ -62,8 +64,8 @@ def verify(db: Database, lake: Lake) -> VerifyReport:
         problems = list(_file_problems(lake, manifest)) + list(_run_problems(connection, manifest))
         tables: tuple[TableCheck, ...] = ()
         if not problems:
-            tables = _compare(connection, lake, manifest)
-            problems = [_describe(check) for check in tables if not check.equal]
+            tables, wrong_totals = _compare(connection, lake, manifest)
+            problems = [_describe(check) for check in tables if not check.equal] + wrong_totals
     return VerifyReport(data_version=manifest.data_version, tables=tables, problems=tuple(problems), seconds=time.perf_counter() - started)
 
 
@@ -102,12 +104,13 @@ def _run_problems(connection: sa.Connection, manifest: Manifest) -> Iterator[str
                 yield f"{segment.file}: outdated runs"
 
 
-def _compare(connection: sa.Connection, lake: Lake, manifest: Manifest) -> tuple[TableCheck, ...]:
+def _compare(connection: sa.Connection, lake: Lake, manifest: Manifest) -> tuple[tuple[TableCheck, ...], list[str]]:
     duck = engine()
     try:
         define_tables(duck, manifest.docs, manifest_files(lake, manifest))
         segments = [_compare_segments(duck, connection, name, sorted(manifest.runs)) for name in SEGMENT_TABLES]
-        return (*segments, *(_compare_table(duck, connection, name) for name in SMALL_TABLES))
+        tables = (*segments, *(_compare_table(duck, connection, name) for name in SMALL_TABLES))
+        return tables, list(_wrong_totals(duck))
     except duckdb.Error as err:
         message = f"a file of the lake cannot be read: {str(err).splitlines()[0]}"
         raise LakeError(message, where=str(lake.folder), hint="trackr lake rebuild makes it again") from err
@@ -147,6 +150,21 @@ def _compare_table(duck: duckdb.DuckDBPyConnection, connection: sa.Connection, n
     expected, found = (duck.execute(query + relation).fetchall()[0] for relation in ("piece", session_name(name)))
     duck.unregister("piece")
     return TableCheck(table=name, database_rows=expected[0], lake_rows=found[0], equal=expected == found)
+
+
+def _wrong_totals(duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Totals that do not follow from the records; sums of fractions differ in the last digits by their order."""
+    means = ("credits", "visual_tokens", "prompt_tokens", "latency_s")
+    differs = " OR ".join(
+        f"coalesce(abs(a.{name} - b.{name}) > 1e-9 * abs(b.{name}), a.{name} IS DISTINCT FROM b.{name})" for name in means
+    )
+    query = f"""
+        SELECT coalesce(a.run_id, b.run_id) FROM {RUN_TOTALS} AS a FULL JOIN ({sql(RUN_TOTALS)}) AS b ON a.run_id = b.run_id
+        WHERE a.n IS DISTINCT FROM b.n OR {differs} ORDER BY ALL LIMIT 5
+    """
+    runs = ", ".join(str(run_id) for (run_id,) in duck.execute(query).fetchall())
+    if runs:
+        yield f"{RUN_TOTALS}: totals of runs {runs} do not follow from their records"
 
 
 def _row_hash(table: str) -> str:
