@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
@@ -117,7 +118,8 @@ class Loader:
             self._join(connection)
             return
         transaction.changed()
-        for reading in usable:
+        noted = _noted(connection, usable)
+        for reading in noted:
             leave_copies(connection, reading.source.uri)
         rows = [row for reading in usable for row in self._rows(connection, reading)]
         rows, older = self._match(connection, rows)
@@ -129,7 +131,7 @@ class Loader:
         if rows:
             self._settle(connection, rows)
         # At the end: what nothing refers to is removed with them, and the new runs refer to what they need by now.
-        for reading in usable:
+        for reading in noted:
             self._leave(connection, reading)
         self._join(connection)
 
@@ -426,10 +428,12 @@ def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     for ordinal, piece in reading.records.pieces():
         row = of[ordinal]
         keys = piece.column("question_key").to_pylist()
-        ids = pa.array(map(row.question_ids.__getitem__, keys), pa.int64(), size=len(keys))
-        rest = piece.drop_columns(["run", "position", "question_key"])
-        rest = rest.add_column(0, "question_id", ids)
-        yield row, rest.add_column(0, "run_id", pa.repeat(pa.scalar(row.run_id, pa.int64()), piece.num_rows))
+        columns = {
+            "run_id": pa.repeat(pa.scalar(row.run_id, pa.int64()), len(keys)),
+            "question_id": pa.array(np.fromiter(map(row.question_ids.__getitem__, keys), np.int64, len(keys))),
+        }
+        kept = [name for name in piece.schema.names if name not in {"run", "position", "question_key"}]
+        yield row, pa.table({**columns, **{name: piece.column(name) for name in kept}})
 
 
 def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
@@ -442,6 +446,15 @@ def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
 
 def _with_run(row: _Row, table: pa.Table) -> pa.Table:
     return table.add_column(0, "run_id", pa.repeat(pa.scalar(row.run_id, pa.int64()), table.num_rows))
+
+
+def _noted(connection: sa.Connection, readings: list[Reading]) -> list[Reading]:
+    """Readings of sources that were met before."""
+    uris = [reading.source.uri for reading in readings]
+    known: set[str] = set()
+    for start in range(0, len(uris), IN_LIMIT):
+        known.update(connection.execute(sa.select(RunSource.uri).where(RunSource.uri.in_(uris[start : start + IN_LIMIT]))).scalars())
+    return [reading for reading in readings if reading.source.uri in known]
 
 
 def _places(connection: sa.Connection, group: list[Reading]) -> dict[str, list[tuple[int, str]]]:

@@ -41,6 +41,7 @@ class Questions:
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
         self._known: dict[int, dict[str, tuple[int, dict[str, Any]]]] = {}
+        self._ids: dict[int, dict[str, int]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
         self._first_facts: dict[int, pa.Table] = {}
         self.rehashed: set[int] = set()
@@ -48,14 +49,14 @@ class Questions:
 
     def merge(self, benchmark_id: int, facts: pa.Table, facts_digest: str) -> dict[str, int]:
         """Ids of a run's questions; what the run says about them is merged in."""
-        known = self._benchmark(benchmark_id)
+        self._benchmark(benchmark_id)
         if (benchmark_id, facts_digest) not in self._facts_seen:
             news = self._news(benchmark_id, facts)
             if news.num_rows:
                 self.merge_rows(benchmark_id, news.to_pylist())
             self._facts_seen.add((benchmark_id, facts_digest))
             self._first_facts.setdefault(benchmark_id, facts)
-        return _Ids(known)
+        return self._ids[benchmark_id]
 
     def _news(self, benchmark_id: int, facts: pa.Table) -> pa.Table:
         """The rows that may say more than the first run of the benchmark said; compared by column, since runs mostly repeat it."""
@@ -65,6 +66,8 @@ class Questions:
         says_more = pa.repeat(pa.scalar(value=False), facts.num_rows)
         for name in ATTRIBUTES:
             value = facts.column(name).combine_chunks()
+            if value.equals(first.column(name).combine_chunks()):
+                continue
             same = pc.fill_null(pc.equal(value, first.column(name).combine_chunks()), fill_value=False)
             says_more = pc.or_(says_more, pc.and_(pc.is_valid(value), pc.invert(same)))
         return facts.filter(says_more)
@@ -102,26 +105,16 @@ class Questions:
         known = self._known[benchmark_id]
         for row_id, row in zip(ids, new, strict=True):
             known[row["key"]] = (row_id, {name: row[name] for name in ATTRIBUTES})
+            self._ids[benchmark_id][row["key"]] = row_id
 
     def _benchmark(self, benchmark_id: int) -> dict[str, tuple[int, dict[str, Any]]]:
         if benchmark_id not in self._known:
             columns = [Question.id, Question.key, *(getattr(Question, name) for name in ATTRIBUTES)]
             rows = self.connection.execute(sa.select(*columns).where(Question.benchmark_id == benchmark_id)).mappings()
-            self._known[benchmark_id] = {row["key"]: (row["id"], {name: row[name] for name in ATTRIBUTES}) for row in rows}
+            known = {row["key"]: (row["id"], {name: row[name] for name in ATTRIBUTES}) for row in rows}
+            self._known[benchmark_id] = known
+            self._ids[benchmark_id] = {key: row_id for key, (row_id, _) in known.items()}
         return self._known[benchmark_id]
-
-
-class _Ids(dict[str, int]):
-    """Ids by key, looked up in the full description."""
-
-    def __init__(self, known: Mapping[str, tuple[int, dict[str, Any]]]) -> None:
-        super().__init__()
-        self._known = known
-
-    def __missing__(self, key: str) -> int:
-        found = self._known[key][0]
-        self[key] = found
-        return found
 
 
 def _differences(stored: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
