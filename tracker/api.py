@@ -86,6 +86,7 @@ class Tracker:
         `strict` reads everything first and loads only if nothing was rejected; `dry_run` loads nothing;
         `workers` is the number of reading processes (None: as many as there are cores, when that pays).
         """
+        from tracker.database.peek import peek
         from tracker.ingest.prepare import prepare, summarise, unchanged_report
 
         started = time.perf_counter()
@@ -95,9 +96,9 @@ class Tracker:
         report.dry_run = dry_run
         if dry_run or not job.idle:
             self._read_and_load(job, report, strict=strict, dry_run=dry_run, workers=workers, progress=progress)
-        elif not self.fresh():
+        elif peek(self.location.url) is not None and not self.fresh():
             self._sync(None, progress)
-        if report.loaded:
+        if report.loaded and peek(self.location.url) is not None:
             summarise(self.location.url, report)
         report.seconds = time.perf_counter() - started
         return report

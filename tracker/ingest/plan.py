@@ -74,7 +74,7 @@ def folders(paths: Iterable[Path]) -> Iterator[Folder]:
     """Every folder under the paths with its files, in sorted order; a file is a folder of one."""
     seen: set[Path] = set()
     for path in paths:
-        resolved, kind = _look(path)
+        resolved, kind = look(path)
         if kind == "folder":
             for folder in _walk(resolved):
                 names = [name for name in folder.names if folder.path / name not in seen]
@@ -85,7 +85,7 @@ def folders(paths: Iterable[Path]) -> Iterator[Folder]:
             yield Folder(resolved.parent, [resolved.name])
 
 
-def _look(path: Path) -> tuple[Path, str]:
+def look(path: Path) -> tuple[Path, str]:
     """Where a path leads, and whether that is a folder or a file; UsageError for anything else."""
     try:
         resolved = path.expanduser().resolve()

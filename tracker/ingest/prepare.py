@@ -11,7 +11,7 @@ import orjson
 
 from tracker.database.peek import known_sources, peek, rows
 from tracker.errors import UsageError
-from tracker.ingest.plan import Plan, make_plan, printable
+from tracker.ingest.plan import Plan, look, make_plan, printable
 from tracker.ingest.report import IngestReport, Rejected
 from tracker.study import Study, find_study
 
@@ -44,6 +44,8 @@ def prepare(url: str, paths: Sequence[Path], study: Study | Path | str | None) -
     if not paths:
         message = "no path to ingest"
         raise UsageError(message, hint="trackr ingest PATH...")
+    for path in paths:
+        look(path)
     study = _study(paths, study)
     known = known_sources(url) if peek(url) is not None else {}
     return Job(

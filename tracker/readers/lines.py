@@ -24,6 +24,8 @@ LONGEST_LINE = 256 << 20
 SHOWN_CHARACTERS = 500
 LFS_POINTER = b"version https://git-lfs"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BEGUN = re.compile(r"t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-|-?I(?:n(?:f(?:i(?:n(?:it?)?)?)?)?)?|[.eE][-+]?\d*")
+"""The beginning of a literal or the end of a number that was cut off."""
 _UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -103,13 +105,18 @@ def parse(raw: bytes, number: int, path: Path, *, last: bool = False) -> Line:
     except UnicodeDecodeError as err:
         return Line(number, None, not_utf8(err, path, err.start + 1), raw, truncated=last and err.reason == "unexpected end of data")
     except json.JSONDecodeError as err:
-        cut = err.pos >= len(err.doc.rstrip()) or err.msg.startswith("Unterminated string")
-        if cut:
+        if _is_cut_off(err):
             text = f"JSON that is cut off at column {len(err.doc) + 1} (run the writer again, or delete the line)"
             return Line(number, None, text, raw, truncated=last)
         return Line(number, None, f"not valid JSON at column {err.colno}: {err.msg} (correct or delete the line)", raw)
     except RecursionError:
         return Line(number, None, "JSON nested too deeply (flatten the value)", raw)
+
+
+def _is_cut_off(err: json.JSONDecodeError) -> bool:
+    """Whether what is wrong is only that the text ends too early: between values, or within one."""
+    rest = err.doc[err.pos :].rstrip()
+    return not rest or err.msg.startswith("Unterminated string") or (err.msg.startswith("Invalid \\u") and len(rest) < 6) or bool(_BEGUN.fullmatch(rest))
 
 
 def foreign(raw: bytes, path: Path) -> str | None:
