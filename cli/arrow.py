@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GROUP_ROWS = 65_536
+GROUP_ROWS = 32_768
 """Rows of a Parquet row group; bounds memory."""
 
-GROUP_BYTES = 32 * 1024 * 1024
+GROUP_BYTES = 16 * 1024 * 1024
 
 
 def write_batches(reader: pa.RecordBatchReader, kind: str, stream: IO[bytes], limit: int | None = None) -> bool:

@@ -30,6 +30,11 @@ class MacroDoc:
     comment: str
 
 
+RUN_TOTALS = "run_totals"
+CELL_ROWS = "cell_rows"
+"""Tables that sync derives; the database has none of them."""
+
+
 def sql(name: str) -> str:
     """Text of a SQL file of the lake."""
     return (VIEWS / f"{name}.sql").read_text(encoding="utf-8")
@@ -65,7 +70,9 @@ def view_docs() -> Mapping[str, TableDoc]:
 @cache
 def derived_docs() -> Mapping[str, TableDoc]:
     """Tables that sync computes from others, so that views need not."""
-    return _described("derived")
+    cells = view_docs()["cells"]
+    rows = TableDoc(comment=f"{cells.comment}; sync makes it with the SQL of the view", columns=cells.columns)
+    return {**_described("derived"), CELL_ROWS: rows}
 
 
 @cache

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 import duckdb
 
 from tracker.errors import LakeError, QueryError
-from tracker.lake.docs import STAR_VIEWS, TRAJECTORY_ROWS, macro_docs, sql, view_docs
+from tracker.lake.docs import CELL_ROWS, STAR_VIEWS, TRAJECTORY_ROWS, macro_docs, sql, view_docs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from tracker.lake.folder import Lake
-    from tracker.lake.manifest import Manifest, TableDoc
+    from tracker.lake.manifest import Manifest, Segment, TableDoc, TableFile
 
 PORTABLE = frozenset({"cells", "run_totals"})
 """SQL files that run on any engine, over tables of the same names."""
@@ -213,8 +213,15 @@ def define_tables(connection: duckdb.DuckDBPyConnection, docs: Mapping[str, Tabl
 def define_views(connection: duckdb.DuckDBPyConnection) -> None:
     """The star views and the macros, over the tables."""
     facts = [f"CREATE OR REPLACE VIEW facts.{name} AS {sql(name)}" for name in ("run_facts", "question_facts")]
-    stars = [f"CREATE OR REPLACE VIEW {name} AS {sql(name)}" for name in STAR_VIEWS]
+    stars = [f"CREATE OR REPLACE VIEW {name} AS {_star_sql(name)}" for name in STAR_VIEWS]
     connection.execute(";\n".join(["CREATE SCHEMA IF NOT EXISTS facts", *facts, *stars, sql("macros")]))
+
+
+def _star_sql(name: str) -> str:
+    """SQL of a star view; the rows of `cells` were computed by sync, with the SQL in cells.sql."""
+    if name != "cells":
+        return sql(name)
+    return f"SELECT {', '.join(column.name for column in view_docs()[name].columns)} FROM {CELL_ROWS}"
 
 
 def session_name(table: str) -> str:
@@ -280,8 +287,13 @@ def _define(connection: duckdb.DuckDBPyConnection, lake: Lake, manifest: Manifes
 
 def manifest_files(lake: Lake, manifest: Manifest) -> dict[str, list[str]]:
     """Table -> paths of its files."""
-    files = {name: [str(lake.path(s.file)) for s in segments] for name, segments in manifest.segments.items()}
-    return files | {name: [str(lake.path(table.file))] for name, table in manifest.tables.items()}
+    return table_files(lake, manifest.segments, manifest.tables)
+
+
+def table_files(lake: Lake, segments: Mapping[str, tuple[Segment, ...]], tables: Mapping[str, TableFile]) -> dict[str, list[str]]:
+    """Table -> paths of its files."""
+    files = {name: [str(lake.path(segment.file)) for segment in listed] for name, listed in segments.items()}
+    return files | {name: [str(lake.path(table.file))] for name, table in tables.items()}
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, docs: Mapping[str, TableDoc]) -> None:

@@ -11,9 +11,8 @@ import duckdb
 from tracker.database import bulk
 from tracker.errors import LakeError
 from tracker.lake.copying import run_states
-from tracker.lake.docs import sql
+from tracker.lake.docs import CELL_ROWS, RUN_TOTALS, sql
 from tracker.lake.session import define_tables, engine, manifest_files, session_name
-from tracker.lake.totals import RUN_TOTALS
 from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ def verify(db: Database, lake: Lake) -> VerifyReport:
         problems = list(_file_problems(lake, manifest)) + list(_run_problems(connection, manifest))
         tables: tuple[TableCheck, ...] = ()
         if not problems:
-            tables, wrong_totals = _compare(connection, lake, manifest)
-            problems = [_describe(check) for check in tables if not check.equal] + wrong_totals
+            tables, wrong = _compare(connection, lake, manifest)
+            problems = [_describe(check) for check in tables if not check.equal] + wrong
     return VerifyReport(data_version=manifest.data_version, tables=tables, problems=tuple(problems), seconds=time.perf_counter() - started)
 
 
@@ -110,7 +109,7 @@ def _compare(connection: sa.Connection, lake: Lake, manifest: Manifest) -> tuple
         define_tables(duck, manifest.docs, manifest_files(lake, manifest))
         segments = [_compare_segments(duck, connection, name, sorted(manifest.runs)) for name in SEGMENT_TABLES]
         tables = (*segments, *(_compare_table(duck, connection, name) for name in SMALL_TABLES))
-        return tables, list(_wrong_totals(duck))
+        return tables, list(_wrong_derived(duck))
     except duckdb.Error as err:
         message = f"a file of the lake cannot be read: {str(err).splitlines()[0]}"
         raise LakeError(message, where=str(lake.folder), hint="trackr lake rebuild makes it again") from err
@@ -152,8 +151,8 @@ def _compare_table(duck: duckdb.DuckDBPyConnection, connection: sa.Connection, n
     return TableCheck(table=name, database_rows=expected[0], lake_rows=found[0], equal=expected == found)
 
 
-def _wrong_totals(duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
-    """Totals that do not follow from the records; sums of fractions differ in the last digits by their order."""
+def _wrong_derived(duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
+    """Derived rows that do not follow from what they are made of; sums of fractions differ in the last digits by their order."""
     means = ("credits", "visual_tokens", "prompt_tokens", "latency_s")
     differs = " OR ".join(
         f"coalesce(abs(a.{name} - b.{name}) > 1e-9 * abs(b.{name}), a.{name} IS DISTINCT FROM b.{name})" for name in means
@@ -165,6 +164,10 @@ def _wrong_totals(duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
     runs = ", ".join(str(run_id) for (run_id,) in duck.execute(query).fetchall())
     if runs:
         yield f"{RUN_TOTALS}: totals of runs {runs} do not follow from their records"
+    stored, computed = f"SELECT * FROM {CELL_ROWS}", f"SELECT * FROM ({sql('cells')})"
+    found = f"SELECT count(*) FROM (({stored} EXCEPT ALL {computed}) UNION ALL ({computed} EXCEPT ALL {stored}))"
+    if duck.execute(found).fetchall() != [(0,)]:
+        yield f"{CELL_ROWS}: cells do not follow from the totals of their runs"
 
 
 def _row_hash(table: str) -> str:
