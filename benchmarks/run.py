@@ -91,7 +91,11 @@ def postgres_figures(study: Path, sqlite_s: float) -> dict[str, Any]:
     with running_postgres(folder) as server:
         url = server.create()
         measured = run("ingest", study, "--db", url, "--lake", folder / "lake", "-q")
-    return {"postgres_ingest_s": measured.seconds, "postgres_over_sqlite (target <= 2.5)": measured.seconds / sqlite_s, "postgres_peak_mb": measured.peak_mb}
+    return {
+        "postgres_ingest_s": measured.seconds,
+        "postgres_over_sqlite (target <= 2.5)": measured.seconds / sqlite_s,
+        "postgres_peak_mb": measured.peak_mb,
+    }
 
 
 def reading_figures() -> dict[str, Any]:
@@ -121,7 +125,11 @@ def large_figures(peak_mb: float) -> dict[str, Any]:
     """Memory of a study ten times larger."""
     study = simulated(DATA / "large", scale=10.0)
     measured = run("ingest", study, "--db", _fresh("sqlite-large") / "trackr.db", "-q")
-    return {"large_ingest_s": measured.seconds, "large_peak_mb": measured.peak_mb, "large_over_small_memory (target 0.8 to 1.2)": measured.peak_mb / peak_mb}
+    return {
+        "large_ingest_s": measured.seconds,
+        "large_peak_mb": measured.peak_mb,
+        "large_over_small_memory (target 0.8 to 1.2)": measured.peak_mb / peak_mb,
+    }
 
 
 def cells(database: Path) -> tuple[float, float]:

@@ -63,11 +63,12 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             if near:
-                err.message += f" Did you mean {near[0]!r}?"
+                message = f"{err.message} Did you mean {near[0]!r}?"
+                raise click.UsageError(message, ctx) from None
             raise
 
 
-def print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
+def print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
     """Print the installed version."""
     if value and not ctx.resilient_parsing:
         from tracker.version import version

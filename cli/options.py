@@ -18,7 +18,9 @@ F = TypeVar("F", bound="Callable[..., Any]")
 def store_options(function: F) -> F:
     """`--db` and `--lake`; the command receives `location`."""
 
-    @click.option("--db", metavar="URL", help="Database: a path or a SQLAlchemy URL (default: TRACKR_DB, trackr.toml, ./.trackr/trackr.db).")
+    @click.option(
+        "--db", metavar="URL", help="Database: a path or a SQLAlchemy URL (default: TRACKR_DB, trackr.toml, ./.trackr/trackr.db)."
+    )
     @click.option("--lake", metavar="DIR", help="Lake folder (default: TRACKR_LAKE, trackr.toml, beside the database).")
     @functools.wraps(function)
     def wrapped(*args: Any, db: str | None, lake: str | None, **kwargs: Any) -> Any:

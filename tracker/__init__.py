@@ -1,10 +1,10 @@
 """trackr keeps every question that a model was asked, and answers what scaling does to it.
 
-    import tracker
+import tracker
 
-    t = tracker.open()
-    t.ingest("runs/")
-    t.sql("select regime(accuracy) r, count(*) from trajectories group by 1").df()
+t = tracker.open()
+t.ingest("runs/")
+t.sql("select regime(accuracy) r, count(*) from trajectories group by 1").df()
 """
 
 from __future__ import annotations

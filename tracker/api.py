@@ -6,7 +6,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tracker.config import Location, locate, place
 from tracker.errors import DatabaseError, TrackrError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tracker.logging import RunLog
     from tracker.study import Study
 
+
 def open(db: str | None = None, lake: str | Path | None = None) -> Tracker:  # noqa: A001 - `tracker.open` is the public name
     """The store at a database URL (default: TRACKR_DB, trackr.toml, ./.trackr/trackr.db); nothing is opened yet."""
     return Tracker(locate(db, lake))
@@ -39,7 +40,7 @@ class Tracker:
         self._database: Database | None = None
         self._session: Session | None = None
 
-    def __enter__(self) -> Tracker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
@@ -234,7 +235,9 @@ class Tracker:
         state = peek(self.location.url)
         if state is None:
             message = "there is no trackr database here yet"
-            raise DatabaseError(message, where=place(self.location.url), hint="trackr ingest PATH creates one; or name yours with --db or TRACKR_DB")
+            raise DatabaseError(
+                message, where=place(self.location.url), hint="trackr ingest PATH creates one; or name yours with --db or TRACKR_DB"
+            )
         return self.lake.is_fresh(state)
 
     def session(self, *, sync: bool = True) -> Session:

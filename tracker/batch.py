@@ -6,7 +6,7 @@ This module is the contract between readers and ingest; it knows no format and n
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime  # noqa: TC003 - pydantic reads the annotation
+from datetime import datetime
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
 from typing import Any, Literal
 

@@ -1,15 +1,15 @@
 """Every error that trackr raises on purpose.
 
-    TrackrError                 exit 1
-    ├── UsageError              exit 2   the command or call was wrong
-    ├── InputError              exit 3   an offered file was refused
-    │   └── SourceFormatError            a place in a file is not what its format says
-    ├── DatabaseError           exit 1   the database cannot be opened, read or written
-    ├── LakeError               exit 1   the lake cannot be read or written
-    ├── QueryError              exit 1   a SQL statement failed
-    │   └── LimitError          exit 4   a limit stopped it
-    ├── AnalysisError           exit 1   the cohort cannot support the analysis
-    └── FitError                exit 1   there is no usable number
+TrackrError                 exit 1
+├── UsageError              exit 2   the command or call was wrong
+├── InputError              exit 3   an offered file was refused
+│   └── SourceFormatError            a place in a file is not what its format says
+├── DatabaseError           exit 1   the database cannot be opened, read or written
+├── LakeError               exit 1   the lake cannot be read or written
+├── QueryError              exit 1   a SQL statement failed
+│   └── LimitError          exit 4   a limit stopped it
+├── AnalysisError           exit 1   the cohort cannot support the analysis
+└── FitError                exit 1   there is no usable number
 """
 
 from __future__ import annotations

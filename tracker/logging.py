@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import uuid
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tracker.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
     from tracker.api import Tracker
@@ -37,7 +37,7 @@ class RunLog:
         self._rows: list[dict[str, Any]] = []
         self._started = datetime.now(UTC)
 
-    def __enter__(self) -> RunLog:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
@@ -108,7 +108,9 @@ def batch_of(header: Any, rows: list[dict[str, Any]]) -> Any:
     from tracker.batch import LABELS, QUESTIONS, RECORDS, Batch
 
     try:
-        answers = [{**row, "score_rule": row.get("score_rule", "logged"), "option_scores": _json_text(row.get("option_scores"))} for row in rows]
+        answers = [
+            {**row, "score_rule": row.get("score_rule", "logged"), "option_scores": _json_text(row.get("option_scores"))} for row in rows
+        ]
         records = pa.Table.from_pylist(answers, schema=RECORDS)
         described = [_described(row) for row in rows]
         questions = pa.Table.from_pylist(described, schema=QUESTIONS)
@@ -116,7 +118,10 @@ def batch_of(header: Any, rows: list[dict[str, Any]]) -> Any:
         message = f"a logged value has the wrong type: {err}"
         raise UsageError(message, hint="trackr schema records lists the types") from err
     labels = [
-        {"key": row["question_key"], "scheme": scheme, "value": str(row[scheme]), "source": "native"} for row in rows for scheme in ("domain", "skill") if row.get(scheme) is not None
+        {"key": row["question_key"], "scheme": scheme, "value": str(row[scheme]), "source": "native"}
+        for row in rows
+        for scheme in ("domain", "skill")
+        if row.get(scheme) is not None
     ]
     return Batch(run=header, records=records, questions=questions, labels=pa.Table.from_pylist(labels, schema=LABELS))
 
@@ -130,7 +135,10 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
     options = _json_text(row.get("options"))
     listed = orjson.loads(options) if options is not None else None
     text = row.get("text")
-    told = {"n_options": len(listed) if listed else None, "content_hash": content_hash(text, listed, row.get("image_key")) if text else None}
+    told = {
+        "n_options": len(listed) if listed else None,
+        "content_hash": content_hash(text, listed, row.get("image_key")) if text else None,
+    }
     return {**told, **row, "key": row["question_key"], "options": options}
 
 

@@ -112,7 +112,9 @@ class Store(Base):
     """One row: who this database is and how far its data has moved."""
 
     __tablename__ = "store"
-    __table_args__ = _table("one row: the identity of this database and the version of its data", CheckConstraint("id = 1", name="single_row"))
+    __table_args__ = _table(
+        "one row: the identity of this database and the version of its data", CheckConstraint("id = 1", name="single_row")
+    )
 
     id: Mapped[int] = mapped_column(BigInt, primary_key=True, autoincrement=False, comment="always 1")
     uuid: Mapped[str] = mapped_column(comment="identity of this database; a lake names the database it copies by it")
@@ -125,7 +127,9 @@ class DirtySlice(Base):
     """A series on a benchmark whose trajectories must be computed again."""
 
     __tablename__ = "dirty_slices"
-    __table_args__ = _table("series x benchmark slices whose trajectories must be recomputed; rows are appended by writers and removed by the recomputation that read them")
+    __table_args__ = _table(
+        "series x benchmark slices whose trajectories must be recomputed; rows are appended by writers and removed by the recomputation that read them"
+    )
 
     id: Mapped[key]
     series_id: Mapped[int] = mapped_column(comment="series of the slice")
@@ -154,14 +158,19 @@ class Frontend(Base):
     id: Mapped[key]
     name: Mapped[str] = mapped_column(unique=True, comment="frontend name")
     kind: Mapped[str] = mapped_column(comment="tiling, anyres, native, fixed or none")
-    parameters: Mapped[dict[str, Any]] = mapped_column(JSON(), comment="numbers of the rule (tile and patch sizes in px, tokens per tile, pixel limits)")
+    parameters: Mapped[dict[str, Any]] = mapped_column(
+        JSON(), comment="numbers of the rule (tile and patch sizes in px, tokens per tile, pixel limits)"
+    )
 
 
 class Series(Base):
     """A generation in a family."""
 
     __tablename__ = "series"
-    __table_args__ = _table("a generation in a family, such as InternVL3.5; an unknown model has a series of its own", _one_of("origin", "shipped", "imported", "found"))
+    __table_args__ = _table(
+        "a generation in a family, such as InternVL3.5; an unknown model has a series of its own",
+        _one_of("origin", "shipped", "imported", "found"),
+    )
 
     id: Mapped[key]
     family_id: Mapped[int | None] = _fk("families", comment="family; null for a model that no catalog describes")
@@ -174,15 +183,24 @@ class Backbone(Base):
     """A language model."""
 
     __tablename__ = "backbones"
-    __table_args__ = _table("a language model", CheckConstraint("parameters > 0", name="parameters_positive"), _one_of("stage", "base", "instruct"), _one_of("origin", "shipped", "imported", "found"))
+    __table_args__ = _table(
+        "a language model",
+        CheckConstraint("parameters > 0", name="parameters_positive"),
+        _one_of("stage", "base", "instruct"),
+        _one_of("origin", "shipped", "imported", "found"),
+    )
 
     id: Mapped[key]
     name: Mapped[str] = mapped_column(unique=True, comment="backbone name")
     family: Mapped[str | None] = mapped_column(comment="text family, such as Qwen3")
-    parameters: Mapped[int | None] = mapped_column(comment="exact parameter count of the language part, embeddings and output head included")
+    parameters: Mapped[int | None] = mapped_column(
+        comment="exact parameter count of the language part, embeddings and output head included"
+    )
     active_parameters: Mapped[int | None] = mapped_column(comment="parameters used per token (mixture of experts)")
     stage: Mapped[str | None] = mapped_column(comment="base or instruct")
-    architecture: Mapped[dict[str, Any] | None] = mapped_column(JSON(), comment="layers, widths, heads, vocabulary, tied or untied output head")
+    architecture: Mapped[dict[str, Any] | None] = mapped_column(
+        JSON(), comment="layers, widths, heads, vocabulary, tied or untied output head"
+    )
     source: Mapped[str | None] = mapped_column(comment="where the numbers come from")
     origin: Mapped[str] = mapped_column(comment="shipped, imported or found")
 
@@ -238,7 +256,9 @@ class BenchmarkAlias(Base):
     """A spelling of a benchmark's name."""
 
     __tablename__ = "benchmark_aliases"
-    __table_args__ = _table("every spelling of a benchmark's name, mapped to one benchmark", _one_of("origin", "shipped", "imported", "found"))
+    __table_args__ = _table(
+        "every spelling of a benchmark's name, mapped to one benchmark", _one_of("origin", "shipped", "imported", "found")
+    )
 
     id: Mapped[key]
     alias: Mapped[str] = mapped_column(unique=True, comment="spelling as it occurs in files")
@@ -260,9 +280,15 @@ class Question(Base):
     id: Mapped[key]
     benchmark_id: Mapped[int] = _fk("benchmarks", comment="benchmark")
     key: Mapped[str] = mapped_column(comment="id of the question in the source, by the order its reader documents")
-    same_as_id: Mapped[int | None] = _fk("questions", comment="the question that this key means too (joined by content_hash); null where the key stands for itself", index=True)
+    same_as_id: Mapped[int | None] = _fk(
+        "questions",
+        comment="the question that this key means too (joined by content_hash); null where the key stands for itself",
+        index=True,
+    )
     content_hash: Mapped[str | None] = mapped_column(comment="hash of text, sorted options and image")
-    hash_repeats: Mapped[bool] = mapped_column(default=False, comment="true where two keys of one run have this content_hash, so that it cannot join keys")
+    hash_repeats: Mapped[bool] = mapped_column(
+        default=False, comment="true where two keys of one run have this content_hash, so that it cannot join keys"
+    )
     image_key: Mapped[str | None] = mapped_column(comment="image or cluster id: questions that share it are resampled together")
     pair_key: Mapped[str | None] = mapped_column(comment="the same question in another release of the benchmark")
     text: Mapped[str | None] = mapped_column(comment="question text")
@@ -280,7 +306,10 @@ class QuestionLabel(Base):
     """A label that some source gave to a question."""
 
     __tablename__ = "question_labels"
-    __table_args__ = _table("a label given to a question key; one value per question, scheme and source", UniqueConstraint("benchmark", "question_key", "scheme", "source"))
+    __table_args__ = _table(
+        "a label given to a question key; one value per question, scheme and source",
+        UniqueConstraint("benchmark", "question_key", "scheme", "source"),
+    )
 
     id: Mapped[key]
     benchmark: Mapped[str] = mapped_column(comment="benchmark name as the label file or run gave it")
@@ -295,7 +324,9 @@ class LabelSource(Base):
     """The stated priority of a label source."""
 
     __tablename__ = "label_sources"
-    __table_args__ = _table("stated priority of label sources; sources without a row follow in alphabetical order", UniqueConstraint("scheme", "source"))
+    __table_args__ = _table(
+        "stated priority of label sources; sources without a row follow in alphabetical order", UniqueConstraint("scheme", "source")
+    )
 
     id: Mapped[key]
     scheme: Mapped[str] = mapped_column(comment="labelling scheme")
@@ -310,7 +341,11 @@ class Configuration(Base):
     """A model under fixed settings."""
 
     __tablename__ = "configurations"
-    __table_args__ = _table("a model under fixed settings; null is a value of its own", UniqueConstraint("model_id", "fingerprint"), _one_of("input_mode", "fixed", "native"))
+    __table_args__ = _table(
+        "a model under fixed settings; null is a value of its own",
+        UniqueConstraint("model_id", "fingerprint"),
+        _one_of("input_mode", "fixed", "native"),
+    )
 
     id: Mapped[key]
     model_id: Mapped[int] = _fk("models", comment="model")
@@ -373,7 +408,9 @@ class RunSource(Base):
     """A place where a run was found."""
 
     __tablename__ = "run_sources"
-    __table_args__ = _table("every place where a run was found", UniqueConstraint("run_id", "uri"), Index(None, "uri"), Index(None, "digest"))
+    __table_args__ = _table(
+        "every place where a run was found", UniqueConstraint("run_id", "uri"), Index(None, "uri"), Index(None, "digest")
+    )
 
     id: Mapped[key]
     run_id: Mapped[int] = _fk("runs", comment="run", ondelete="CASCADE")
@@ -397,10 +434,18 @@ class Record(Base):
         sqlite_with_rowid=False,
     )
 
-    run_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run")
-    question_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question")
-    repetition: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment="epoch or sampled repeat, from 0; all count")
-    attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment="asked again, from 0; a later one supersedes an earlier")
+    run_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run"
+    )
+    question_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question"
+    )
+    repetition: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, comment="epoch or sampled repeat, from 0; all count"
+    )
+    attempt: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, comment="asked again, from 0; a later one supersedes an earlier"
+    )
     final: Mapped[bool] = mapped_column(comment="true for the last scored attempt of its repetition")
     status: Mapped[str] = mapped_column(comment="scored (has a credit), unscored, or failed (no answer)")
     correct: Mapped[bool | None] = mapped_column(comment="whether the answer is right")
@@ -432,8 +477,12 @@ class RecordScore(Base):
         sqlite_with_rowid=False,
     )
 
-    run_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run")
-    question_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question")
+    run_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run"
+    )
+    question_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question"
+    )
     repetition: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment="repetition of the record")
     attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment="attempt of the record")
     scorer: Mapped[str] = mapped_column(primary_key=True, comment="metric, filter or scorer, such as exact_match,strict")
@@ -454,8 +503,12 @@ class Trajectory(Base):
         sqlite_with_rowid=False,
     )
 
-    question_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question")
-    series_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.series.id"), primary_key=True, autoincrement=False, comment="series")
+    question_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.questions.id"), primary_key=True, autoincrement=False, comment="question"
+    )
+    series_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.series.id"), primary_key=True, autoincrement=False, comment="series"
+    )
     n_configurations: Mapped[int] = mapped_column(comment="configurations that answered")
     n_observations: Mapped[int] = mapped_column(comment="final attempts that entered")
     accuracy: Mapped[float] = mapped_column(comment="mean credit over configurations")
@@ -473,7 +526,9 @@ class MetricPoint(Base):
         sqlite_with_rowid=False,
     )
 
-    run_id: Mapped[int] = mapped_column(BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run")
+    run_id: Mapped[int] = mapped_column(
+        BigInt, ForeignKey(f"{SCHEMA}.runs.id", ondelete="CASCADE"), primary_key=True, autoincrement=False, comment="run"
+    )
     metric: Mapped[str] = mapped_column(primary_key=True, comment="metric name")
     step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False, comment="training step")
     seq: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, comment="order among points of one step, from 0")
@@ -488,7 +543,9 @@ class Score(Base):
     """An aggregate score of a model or backbone on a benchmark."""
 
     __tablename__ = "scores"
-    __table_args__ = _table("an aggregate score of a model or backbone on a benchmark, as its source states it", _one_of("special", "nan", "inf", "-inf"))
+    __table_args__ = _table(
+        "an aggregate score of a model or backbone on a benchmark, as its source states it", _one_of("special", "nan", "inf", "-inf")
+    )
 
     id: Mapped[key]
     run_id: Mapped[int | None] = _fk("runs", comment="run that reported it", index=True, ondelete="CASCADE")

@@ -13,13 +13,27 @@ if TYPE_CHECKING:
 
     from tracker.config import Location
 
-COUNTED = ("models", "benchmarks", "questions", "configurations", "runs", "records", "record_scores", "trajectories", "metric_points", "scores", "question_labels", "rejections", "analyses")
+COUNTED = (
+    "models",
+    "benchmarks",
+    "questions",
+    "configurations",
+    "runs",
+    "records",
+    "record_scores",
+    "trajectories",
+    "metric_points",
+    "scores",
+    "question_labels",
+    "rejections",
+    "analyses",
+)
 
 
 @click.command()
 @json_option
 @store_options
-def info(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def info(as_json: bool, location: Location) -> None:
     """Say where database and lake are, their versions, counts and sizes."""
     found = collect(location)
     if as_json:
@@ -30,7 +44,9 @@ def info(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click pas
     for section, values in found.items():
         click.echo(f"{section}:")
         for name, value in values.items():
-            click.echo(f"  {name}: {f'{value:,}' if isinstance(value, int) and not isinstance(value, bool) and name != 'data_version' else value}")
+            click.echo(
+                f"  {name}: {f'{value:,}' if isinstance(value, int) and not isinstance(value, bool) and name != 'data_version' else value}"
+            )
 
 
 def collect(location: Location) -> dict[str, dict[str, Any]]:
@@ -92,4 +108,4 @@ def _size(folder: Path) -> int:
 def _counts(location: Location) -> dict[str, int]:
     from tracker.database.peek import rows
 
-    return {name: rows(location.url, f"SELECT count(*) FROM {{0}}{name}")[0][0] for name in COUNTED}  # noqa: S608 - fixed names
+    return {name: rows(location.url, f"SELECT count(*) FROM {{0}}{name}")[0][0] for name in COUNTED}

@@ -42,7 +42,7 @@ def ingest(
     quiet: bool,
     as_json: bool,
     location: Location,
-) -> int:  # noqa: FBT001 - click passes flags by name
+) -> int:
     """Read run folders and files into the database.
 
     What is unchanged is left alone; what is damaged is listed and stored as a rejection, and the rest goes in.

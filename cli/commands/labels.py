@@ -25,7 +25,7 @@ def labels() -> None:
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @json_option
 @store_options
-def import_(file: Path, as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def import_(file: Path, as_json: bool, location: Location) -> None:
     """Import labels from a CSV, TSV or JSONL file with the columns benchmark, question_key, scheme, value, source."""
     from tracker.api import Tracker
 

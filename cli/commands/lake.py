@@ -32,7 +32,7 @@ def lake() -> None:
 @lake.command()
 @json_option
 @store_options
-def status(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def status(as_json: bool, location: Location) -> None:
     """Say where the lake is, what it copies, and whether it is fresh."""
     from tracker.database.peek import peek
     from tracker.lake import Lake
@@ -57,7 +57,7 @@ def status(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click p
 @lake.command()
 @json_option
 @store_options
-def sync(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def sync(as_json: bool, location: Location) -> None:
     """Bring the lake to the database as it is now."""
     from tracker.lake import Lake
     from tracker.lake import sync as run
@@ -70,7 +70,7 @@ def sync(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click pas
 @lake.command()
 @json_option
 @store_options
-def rebuild(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def rebuild(as_json: bool, location: Location) -> None:
     """Write the whole lake again from the database, whatever is there."""
     from tracker.lake import Lake
     from tracker.lake import rebuild as run
@@ -83,7 +83,7 @@ def rebuild(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click 
 @lake.command()
 @json_option
 @store_options
-def verify(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def verify(as_json: bool, location: Location) -> None:
     """Compare counts and checksums of every table and run with the database; exit code 1 if anything differs."""
     from tracker.lake import Lake
     from tracker.lake import verify as run
@@ -105,7 +105,7 @@ def verify(as_json: bool, location: Location) -> None:  # noqa: FBT001 - click p
 @click.argument("table", required=False)
 @json_option
 @store_options
-def files(table: str | None, as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def files(table: str | None, as_json: bool, location: Location) -> None:
     """List the current Parquet files, for other engines; with TABLE, its paths and nothing else.
 
     Replaced files stay for a while after a sync, so a list stays readable for ten minutes.

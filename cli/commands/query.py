@@ -57,12 +57,12 @@ def query(
     sql: str | None,
     file: str | None,
     format_: str | None,
-    as_json: bool,  # noqa: FBT001 - click passes flags by name
+    as_json: bool,
     output: Path | None,
     params: tuple[str, ...],
     limit: int | None,
-    show_all: bool,  # noqa: FBT001 - click passes flags by name
-    no_sync: bool,  # noqa: FBT001 - click passes flags by name
+    show_all: bool,
+    no_sync: bool,
     location: Location,
 ) -> None:
     """Ask anything in DuckDB SQL.

@@ -32,7 +32,7 @@ def runs() -> None:
 @click.option("--status", type=click.Choice(["finished", "partial", "failed"]), help="Only runs of this status.")
 @json_option
 @store_options
-def list_runs(model: str | None, benchmark: str | None, status: str | None, as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def list_runs(model: str | None, benchmark: str | None, status: str | None, as_json: bool, location: Location) -> None:
     """List runs with their ids."""
     from cli.output import write_rows
     from tracker.api import Tracker
@@ -46,20 +46,30 @@ def list_runs(model: str | None, benchmark: str | None, status: str | None, as_j
 @click.argument("run_id", type=int)
 @json_option
 @store_options
-def show_run(run_id: int, as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def show_run(run_id: int, as_json: bool, location: Location) -> None:
     """Show everything that is known of one run."""
     from tracker.api import Tracker
     from tracker.errors import UsageError
 
     with Tracker(location) as tracker:
-        found = _one(tracker, "select r.*, m.name as model, b.name as benchmark from runs r join configurations c on r.configuration_id = c.id join models m on c.model_id = m.id left join benchmarks b on r.benchmark_id = b.id where r.id = $id", run_id)
+        found = _one(
+            tracker,
+            "select r.*, m.name as model, b.name as benchmark from runs r join configurations c on r.configuration_id = c.id join models m on c.model_id = m.id left join benchmarks b on r.benchmark_id = b.id where r.id = $id",
+            run_id,
+        )
         if found is None:
             message = f"no run with id {run_id}"
             raise UsageError(message, hint="trackr runs list shows the ids")
-        found["configuration"] = _one(tracker, "select c.* from configurations c where c.id = (select configuration_id from runs where id = $id)", run_id)
+        found["configuration"] = _one(
+            tracker, "select c.* from configurations c where c.id = (select configuration_id from runs where id = $id)", run_id
+        )
         found["places"] = _all(tracker, "select uri, digest, seen_at from run_sources where run_id = $id order by uri", run_id)
         found["scores"] = _all(tracker, "select metric, value, special, stderr, n from scores where run_id = $id order by metric", run_id)
-        found["answers"] = _one(tracker, "select count(*) as records, count(credit) as scored, avg(credit) as accuracy, avg(p_gold) as p_gold, avg(visual_tokens) as visual_tokens from answers where run_id = $id", run_id)
+        found["answers"] = _one(
+            tracker,
+            "select count(*) as records, count(credit) as scored, avg(credit) as accuracy, avg(p_gold) as p_gold, avg(visual_tokens) as visual_tokens from answers where run_id = $id",
+            run_id,
+        )
     _print(found, as_json=as_json)
 
 
@@ -68,7 +78,7 @@ def show_run(run_id: int, as_json: bool, location: Location) -> None:  # noqa: F
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
 @store_options
-def delete_run(run_ids: tuple[int, ...], yes: bool, as_json: bool, location: Location) -> None:  # noqa: FBT001 - click passes flags by name
+def delete_run(run_ids: tuple[int, ...], yes: bool, as_json: bool, location: Location) -> None:
     """Delete runs with their records; cells and trajectories follow."""
     from tracker.api import Tracker
 
@@ -79,7 +89,9 @@ def delete_run(run_ids: tuple[int, ...], yes: bool, as_json: bool, location: Loc
     if as_json:
         _print({"deleted_runs": list(run_ids), "deleted_records": records}, as_json=True)
     else:
-        click.echo(f"deleted {len(run_ids)} run{'s' if len(run_ids) > 1 else ''}, {records:,} records (their files are untouched: the next ingest of them brings them back)")
+        click.echo(
+            f"deleted {len(run_ids)} run{'s' if len(run_ids) > 1 else ''}, {records:,} records (their files are untouched: the next ingest of them brings them back)"
+        )
 
 
 def _all(tracker: Any, query: str, run_id: int) -> list[dict[str, Any]]:

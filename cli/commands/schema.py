@@ -16,7 +16,7 @@ from tracker.errors import UsageError
 @click.command()
 @click.argument("name", required=False)
 @json_option
-def schema(name: str | None, as_json: bool) -> None:  # noqa: FBT001 - click passes flags by name
+def schema(name: str | None, as_json: bool) -> None:
     """Describe tables, views and their columns.
 
     Without NAME: everything there is, one line each. With NAME: its columns with types, meanings and units.

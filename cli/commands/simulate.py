@@ -37,9 +37,9 @@ def simulate(
     form: str,
     seed: int | None,
     scale: float,
-    force: bool,  # noqa: FBT001 - click's signature
-    quiet: bool,  # noqa: FBT001 - click's signature
-    as_json: bool,  # noqa: FBT001 - click's signature
+    force: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write the run folders of a study with planted truth.
 

@@ -27,7 +27,9 @@ def table(name: str) -> sa.Table:
 
 def arrow_schema(table_name: str) -> pa.Schema:
     """Arrow types of a table's columns; JSON is its text."""
-    return pa.schema([pa.field(column.name, _arrow_type(column.type), nullable=bool(column.nullable)) for column in table(table_name).columns])
+    return pa.schema(
+        [pa.field(column.name, _arrow_type(column.type), nullable=bool(column.nullable)) for column in table(table_name).columns]
+    )
 
 
 def insert(connection: sa.Connection, table_name: str, rows: pa.Table | pa.RecordBatch) -> int:
@@ -57,7 +59,9 @@ def read_runs(connection: sa.Connection, table_name: str, run_ids: Sequence[int]
 def read_table(connection: sa.Connection, table_name: str) -> pa.Table:
     """A small table whole, in the order of its key."""
     source = table(table_name)
-    pieces = list(_stream(connection, sa.select(*_readable(connection, source)).order_by(*source.primary_key.columns), arrow_schema(table_name)))
+    pieces = list(
+        _stream(connection, sa.select(*_readable(connection, source)).order_by(*source.primary_key.columns), arrow_schema(table_name))
+    )
     return pa.concat_tables(pieces) if pieces else arrow_schema(table_name).empty_table()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import orjson
 import sqlalchemy as sa
@@ -30,7 +31,9 @@ BUSY_SECONDS = 600
 WRITER_LOCK = 0x7472_6163_6B72
 """Advisory lock of PostgreSQL that a writing transaction holds."""
 
-NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs", "9p", "afs"})
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs", "9p", "afs"}
+)
 """File systems on which SQLite's write-ahead log is not safe between machines."""
 
 
@@ -80,7 +83,9 @@ class Database:
         """The one writing transaction of the moment; commits at the end, rolls back on an error."""
         if not self.writable:
             message = "the database is read-only for you"
-            raise DatabaseError(message, where=place(self.url), hint="ask its owner for write access, or use --db with a database of your own")
+            raise DatabaseError(
+                message, where=place(self.url), hint="ask its owner for write access, or use --db with a database of your own"
+            )
         with translated(self.url), self.engine.connect().execution_options(trackr_write=True) as connection, connection.begin():
             if self.dialect == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITER_LOCK)))
@@ -146,7 +151,7 @@ def create(url: str) -> sa.Engine:
         except ModuleNotFoundError as err:
             message = f"the PostgreSQL driver is not installed ({err.name})"
             raise DatabaseError(message, where=place(url), hint="pip install 'trackr[postgres]'") from err
-    return _sqlite_engine(url, path, common)
+    return _sqlite_engine(path, common)
 
 
 def dump_json(value: Any) -> str:
@@ -154,13 +159,16 @@ def dump_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str).decode()
 
 
-def _sqlite_engine(url: str, path: Path, common: dict[str, Any]) -> sa.Engine:
+def _sqlite_engine(path: Path, common: dict[str, Any]) -> sa.Engine:
     if not _may_write(path):
         # A log in WAL mode needs a writable folder; without one nobody can be writing, so the file is immutable.
         flag = "mode=ro" if os.access(path.parent, os.W_OK) else "immutable=1"
-        url = f"sqlite:///file:{path}?{flag}&uri=true"
+        name, value = flag.split("=")
+        address = sa.URL.create("sqlite", database=f"file:{quote(str(path))}", query={name: value, "uri": "true"})
+    else:
+        address = sa.URL.create("sqlite", database=str(path))  # not parsed: a path may hold ? and %
     engine = sa.create_engine(
-        url,
+        address,
         connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
         execution_options={"schema_translate_map": {SCHEMA: None}},
         **common,
@@ -252,7 +260,11 @@ def _writable(engine: sa.Engine, path: Path | None, *, fresh: bool) -> bool:
     with engine.connect() as connection:
         if connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
             return False
-        return bool(connection.exec_driver_sql(f"SELECT has_table_privilege('{SCHEMA}.records', 'INSERT') AND has_table_privilege('{SCHEMA}.store', 'UPDATE')").scalar())
+        return bool(
+            connection.exec_driver_sql(
+                f"SELECT has_table_privilege('{SCHEMA}.records', 'INSERT') AND has_table_privilege('{SCHEMA}.store', 'UPDATE')"
+            ).scalar()
+        )
 
 
 def _ensure_store(database: Database) -> None:

@@ -28,10 +28,7 @@ class Peek:
 def peek(url: str) -> Peek | None:
     """Identity and versions; None when the database does not exist or holds nothing of trackr yet."""
     path = sqlite_path(url)
-    if path is None:
-        found = _peek_postgresql(url)
-    else:
-        found = _peek_sqlite(path) if path.exists() else None
+    found = _peek_postgresql(url) if path is None else _peek_sqlite(path) if path.exists() else None
     if found is not None and found.revision not in known_revisions():
         message = f"made by a newer trackr: its schema {found.revision} is unknown to version {version()}"
         raise DatabaseError(message, where=place(url), hint="pip install --upgrade trackr, or use another database with --db")
@@ -58,7 +55,9 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
 
 def known_sources(url: str) -> dict[str, set[str]]:
     """Digests already stored for each address: of runs, of wholly refused sources, of label files."""
-    statement = "SELECT uri, digest FROM {0}run_sources UNION SELECT uri, digest FROM {0}rejections UNION SELECT uri, digest FROM {0}imports"
+    statement = (
+        "SELECT uri, digest FROM {0}run_sources UNION SELECT uri, digest FROM {0}rejections UNION SELECT uri, digest FROM {0}imports"
+    )
     known: dict[str, set[str]] = {}
     for uri, digest in rows(url, statement):
         known.setdefault(uri, set()).add(digest)
@@ -98,7 +97,9 @@ def _peek_postgresql(url: str) -> Peek | None:
     psycopg = _psycopg(url)
     try:
         with psycopg.connect(_plain(url)) as connection:
-            row = connection.execute("SELECT uuid, data_version, (SELECT version_num FROM trackr.alembic_version) FROM trackr.store").fetchone()
+            row = connection.execute(
+                "SELECT uuid, data_version, (SELECT version_num FROM trackr.alembic_version) FROM trackr.store"
+            ).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
     except psycopg.Error as err:
@@ -110,7 +111,11 @@ def _sqlite_error(path: Path, err: sqlite3.Error) -> DatabaseError:
     damaged = isinstance(err, sqlite3.DatabaseError) and not isinstance(err, sqlite3.OperationalError)
     if path.is_dir():
         return DatabaseError("the database path is a folder", where=str(path), hint="name a file, such as FOLDER/trackr.db")
-    hint = "restore a copy, or choose another path with --db and ingest again" if damaged else "check its permissions, or choose another path with --db"
+    hint = (
+        "restore a copy, or choose another path with --db and ingest again"
+        if damaged
+        else "check its permissions, or choose another path with --db"
+    )
     return DatabaseError(f"this file cannot be read as a SQLite database: {err}", where=str(path), hint=hint)
 
 

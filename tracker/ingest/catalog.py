@@ -74,7 +74,10 @@ def import_aliases(database: Database, models: dict[str, str], benchmarks: dict[
         connection = transaction.connection
         before = all_slices(connection)
         writer = _Writer(connection, IMPORTED, report)
-        for table, owner, column, aliases in ((ModelAlias, Model, "model_id", models), (BenchmarkAlias, Benchmark, "benchmark_id", benchmarks)):
+        for table, owner, column, aliases in (
+            (ModelAlias, Model, "model_id", models),
+            (BenchmarkAlias, Benchmark, "benchmark_id", benchmarks),
+        ):
             for alias, name in sorted(aliases.items()):
                 writer.alias(table, column, alias, writer.target(table, owner, column, name))
         if report.anything:
@@ -87,8 +90,12 @@ def import_aliases(database: Database, models: dict[str, str], benchmarks: dict[
 def known_catalog(connection: sa.Connection) -> Catalog:
     """What a new description may refer to and complete: the shipped catalog with what was imported over it."""
     shipped, imported = load(), export_catalog(connection, origins=(IMPORTED,))
-    own = {name: {**getattr(shipped, name), **getattr(imported, name)} for name in ("families", "series", "backbones", "models", "benchmarks")}
-    frontends = {name: spec for name, spec in imported.frontends.items() if name not in shipped.frontends or not _same(spec, shipped.frontends[name])}
+    own = {
+        name: {**getattr(shipped, name), **getattr(imported, name)} for name in ("families", "series", "backbones", "models", "benchmarks")
+    }
+    frontends = {
+        name: spec for name, spec in imported.frontends.items() if name not in shipped.frontends or not _same(spec, shipped.frontends[name])
+    }
     return replace(shipped, **own, frontends={**shipped.frontends, **frontends})
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, RECORD_SCORES, RECORDS, Batch, Refusal, RunHeader
-from tracker.ingest.reading import Reading, ReadRun
 from tracker.ingest.plan import printable
+from tracker.ingest.reading import Reading, ReadRun
 from tracker.ingest.shape import NUL, REPLACEMENT, clean_column, clean_header, clean_table, finish_records, with_attempts
 from tracker.ingest.spool import Finished, Spool
 

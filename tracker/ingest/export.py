@@ -26,10 +26,19 @@ def export_catalog(connection: sa.Connection, origins: Collection[str] = ORIGINS
     return Catalog(
         families={name: FamilySpec(name) for name in families.values()},
         frontends={row["name"]: FrontendSpec(row["name"], row["kind"], row["parameters"]) for row in _rows(connection, Frontend)},
-        series={row["name"]: SeriesSpec(row["name"], families.get(row["family_id"]), frontends.get(row["frontend_id"])) for row in _rows(connection, Series, origins)},
+        series={
+            row["name"]: SeriesSpec(row["name"], families.get(row["family_id"]), frontends.get(row["frontend_id"]))
+            for row in _rows(connection, Series, origins)
+        },
         backbones={row["name"]: _backbone(row) for row in _rows(connection, Backbone, origins)},
-        models={row["name"]: _model(row, series, backbones, frontends, _aliases(connection, ModelAlias, ModelAlias.model_id, row)) for row in _rows(connection, Model, origins)},
-        benchmarks={row["name"]: _benchmark(row, _aliases(connection, BenchmarkAlias, BenchmarkAlias.benchmark_id, row)) for row in _rows(connection, Benchmark, origins)},
+        models={
+            row["name"]: _model(row, series, backbones, frontends, _aliases(connection, ModelAlias, ModelAlias.model_id, row))
+            for row in _rows(connection, Model, origins)
+        },
+        benchmarks={
+            row["name"]: _benchmark(row, _aliases(connection, BenchmarkAlias, BenchmarkAlias.benchmark_id, row))
+            for row in _rows(connection, Benchmark, origins)
+        },
     )
 
 
@@ -39,7 +48,7 @@ def _rows(connection: sa.Connection, table: Any, origins: Collection[str] | None
 
 
 def _names(connection: sa.Connection, table: Any) -> dict[int | None, str]:
-    return {row_id: name for row_id, name in connection.execute(sa.select(table.id, table.name).order_by(table.name))}
+    return dict(connection.execute(sa.select(table.id, table.name).order_by(table.name)).all())
 
 
 def _aliases(connection: sa.Connection, table: Any, owner: Any, row: Any) -> tuple[str, ...]:
@@ -48,10 +57,14 @@ def _aliases(connection: sa.Connection, table: Any, owner: Any, row: Any) -> tup
 
 
 def _backbone(row: Any) -> BackboneSpec:
-    return BackboneSpec(**{name: row[name] for name in ("name", "family", "stage", "architecture", "source", "parameters", "active_parameters")})
+    return BackboneSpec(
+        **{name: row[name] for name in ("name", "family", "stage", "architecture", "source", "parameters", "active_parameters")}
+    )
 
 
-def _model(row: Any, series: dict[int | None, str], backbones: dict[int | None, str], frontends: dict[int | None, str], aliases: tuple[str, ...]) -> ModelSpec:
+def _model(
+    row: Any, series: dict[int | None, str], backbones: dict[int | None, str], frontends: dict[int | None, str], aliases: tuple[str, ...]
+) -> ModelSpec:
     return ModelSpec(
         name=row["name"],
         series=series[row["series_id"]],

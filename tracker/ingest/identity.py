@@ -46,15 +46,32 @@ def plain_identity(external_id: str, model_name: str, benchmark_name: str | None
     return external_id.removesuffix(spelled_identity("", model_name, benchmark_name))
 
 
-def recency(values: Mapping[str, Any]) -> Recency:
+def recency(values: Mapping[str, Any] | sa.RowMapping) -> Recency:
     """Order of versions of one run that different places hold."""
-    return (values["status"] == "finished", values["ended_at"] or EARLIEST, values["started_at"] or EARLIEST, values["n_records"], values["digest"])
+    return (
+        values["status"] == "finished",
+        values["ended_at"] or EARLIEST,
+        values["started_at"] or EARLIEST,
+        values["n_records"],
+        values["digest"],
+    )
 
 
 def stored_runs(connection: sa.Connection, external_ids: Sequence[str], reading: set[str]) -> dict[tuple[Any, ...], StoredRun]:
     """Stored runs by identity; `reading` are the addresses that are read now."""
-    columns = [Run.id, Run.version, Run.status, Run.ended_at, Run.started_at, Run.n_records, Run.digest, *(getattr(Run, name) for name in IDENTITY)]
-    found = [row._mapping for part in _parts(external_ids) for row in connection.execute(sa.select(*columns).where(Run.external_id.in_(part)))]  # noqa: SLF001 - SQLAlchemy's public name
+    columns = [
+        Run.id,
+        Run.version,
+        Run.status,
+        Run.ended_at,
+        Run.started_at,
+        Run.n_records,
+        Run.digest,
+        *(getattr(Run, name) for name in IDENTITY),
+    ]
+    found = [
+        row for part in _parts(external_ids) for row in connection.execute(sa.select(*columns).where(Run.external_id.in_(part))).mappings()
+    ]
     places = _places_of(connection, [row["id"] for row in found])
     return {
         tuple(row[name] for name in IDENTITY): StoredRun(
@@ -99,10 +116,21 @@ def settle_places(connection: sa.Connection, run_ids: Sequence[int]) -> list[int
 
 
 def settle_identities(connection: sa.Connection) -> list[int]:
-    """After links moved: runs of one file that now differ by a spelling only are told apart by it; of versions of one
-    run in different places the latest stays. Returns the runs to remove.
+    """After links moved: tell runs of one file apart by the spelling that alone still differs.
+
+    Of versions of one run in different places the latest stays. Returns the runs to remove.
     """
-    columns = [Run.id, Run.model_name, Run.benchmark_name, Run.status, Run.ended_at, Run.started_at, Run.n_records, Run.digest, *(getattr(Run, name) for name in IDENTITY)]
+    columns = [
+        Run.id,
+        Run.model_name,
+        Run.benchmark_name,
+        Run.status,
+        Run.ended_at,
+        Run.started_at,
+        Run.n_records,
+        Run.digest,
+        *(getattr(Run, name) for name in IDENTITY),
+    ]
     groups: dict[tuple[Any, ...], list[Any]] = {}
     for row in connection.execute(sa.select(*columns).order_by(Run.id)).all():
         run = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
@@ -112,7 +140,9 @@ def settle_identities(connection: sa.Connection) -> list[int]:
     renamed: dict[int, str] = {}
     for (_, plain, _, _), members in groups.items():
         latest = max(members, key=recency)
-        kept = sorted((run for run in members if run["digest"] == latest["digest"]), key=lambda run: (run["model_name"], run["benchmark_name"] or ""))
+        kept = sorted(
+            (run for run in members if run["digest"] == latest["digest"]), key=lambda run: (run["model_name"], run["benchmark_name"] or "")
+        )
         for run in members:
             if run["digest"] != latest["digest"]:
                 _yield_places(connection, run["id"], latest["id"])
@@ -135,14 +165,17 @@ def _yield_places(connection: sa.Connection, old: int, new: int) -> None:
 
 def _renamed(run: Any, uri: str) -> str:
     """The identity of a run that is named by its place, at another place; other identities stay."""
-    plain: str = plain_identity(run.external_id, run.model_name, run.benchmark_name)
-    return uri + run.external_id[len(plain) :] if plain == run.source_uri else run.external_id
+    external_id: str = run.external_id
+    plain = plain_identity(external_id, run.model_name, run.benchmark_name)
+    return uri + external_id[len(plain) :] if plain == run.source_uri else external_id
 
 
 def _places_of(connection: sa.Connection, run_ids: Iterable[int]) -> dict[int, list[tuple[str, str]]]:
     places: dict[int, list[tuple[str, str]]] = {}
     for part in _parts(list(run_ids)):
-        for run_id, uri, digest in connection.execute(sa.select(RunSource.run_id, RunSource.uri, RunSource.digest).where(RunSource.run_id.in_(part))):
+        for run_id, uri, digest in connection.execute(
+            sa.select(RunSource.run_id, RunSource.uri, RunSource.digest).where(RunSource.run_id.in_(part))
+        ):
             places.setdefault(run_id, []).append((uri, digest))
     return places
 

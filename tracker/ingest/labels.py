@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from tracker.database import bulk
 from tracker.errors import InputError, SourceFormatError
 from tracker.ingest.link import Linker
 from tracker.schema import Benchmark, LabelSource, Question, QuestionLabel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from tracker.database import Database
 
@@ -54,7 +55,9 @@ def read_labels(path: Path) -> list[dict[str, str]]:
     for line, row in _rows(path):
         missing = [name for name in REQUIRED if row.get(name) in (None, "")]
         if missing:
-            raise SourceFormatError(str(path), f"line {line}", f"a value for {', '.join(missing)}", "none", hint=f"columns are {', '.join(COLUMNS)}")
+            raise SourceFormatError(
+                str(path), f"line {line}", f"a value for {', '.join(missing)}", "none", hint=f"columns are {', '.join(COLUMNS)}"
+            )
         values = {name: str(row[name]) for name in REQUIRED} | {"source": str(row.get("source") or path.stem)}
         rows.append({name: value.replace("\x00", "\ufffd") for name, value in values.items()})
     return rows
@@ -81,7 +84,7 @@ def store_labels(connection: sa.Connection, latest: dict[Label, str], *, of_runs
         return LabelReport(read=0, added=0, changed=0, waiting=0)
     linker = Linker(connection)
     given = {_meaning(linker, label): (label, value) for label, value in latest.items()}
-    table = QuestionLabel.__table__
+    table = bulk.table("question_labels")
     stored = _stored(connection, linker, {meaning[0] for meaning in given})
     added, stale, changed = [], [], 0
     for meaning, (label, value) in given.items():
@@ -98,7 +101,9 @@ def store_labels(connection: sa.Connection, latest: dict[Label, str], *, of_runs
     if added:
         connection.execute(sa.insert(table), added)
     benchmarks = {meaning[0] for meaning in given}
-    waiting = attach(connection, {one for one in benchmarks if isinstance(one, int)}, linker) + sum(isinstance(meaning[0], str) for meaning in given)
+    waiting = attach(connection, {one for one in benchmarks if isinstance(one, int)}, linker) + sum(
+        isinstance(meaning[0], str) for meaning in given
+    )
     return LabelReport(read=len(latest), added=len(added) - len(stale), changed=changed, waiting=waiting)
 
 
@@ -118,13 +123,13 @@ def attach(connection: sa.Connection, benchmark_ids: set[int] | None = None, lin
 
 def attach_waiting(connection: sa.Connection, benchmark_ids: set[int]) -> None:
     """After new questions of some benchmarks: attach the labels that waited for them."""
-    table = QuestionLabel.__table__
+    table = bulk.table("question_labels")
     if connection.execute(sa.select(table.c.id).where(table.c.question_id.is_(None)).limit(1)).first():
         attach(connection, benchmark_ids)
 
 
 def _attach(connection: sa.Connection, benchmark_id: int | None, spellings: list[str]) -> int:
-    table = QuestionLabel.__table__
+    table = bulk.table("question_labels")
     mine = table.c.benchmark.in_(spellings)
     if benchmark_id is None:
         connection.execute(sa.update(table).where(mine, table.c.question_id.is_not(None)).values(question_id=None))
@@ -138,7 +143,7 @@ def _attach(connection: sa.Connection, benchmark_id: int | None, spellings: list
 
 
 def _drop_repeated(connection: sa.Connection, mine: Any) -> None:
-    table = QuestionLabel.__table__
+    table = bulk.table("question_labels")
     columns = (table.c.id, table.c.benchmark, table.c.value, table.c.question_key, table.c.scheme, table.c.source)
     groups: dict[tuple[str, ...], list[Any]] = {}
     for row in connection.execute(sa.select(*columns).where(mine)):
@@ -164,9 +169,12 @@ def _spellings(connection: sa.Connection, linker: Linker) -> dict[int | None, li
 
 
 def _stored(connection: sa.Connection, linker: Linker, benchmarks: set[int | str]) -> dict[Meaning, Any]:
-    table = QuestionLabel.__table__
+    table = bulk.table("question_labels")
     names = [
-        name for known, spellings in _spellings(connection, linker).items() for name in spellings if known in benchmarks or (known is None and name in benchmarks)
+        name
+        for known, spellings in _spellings(connection, linker).items()
+        for name in spellings
+        if known in benchmarks or (known is None and name in benchmarks)
     ]
     columns = (table.c.id, table.c.benchmark, table.c.question_key, table.c.scheme, table.c.source, table.c.value)
     rows = connection.execute(sa.select(*columns).where(table.c.benchmark.in_(names))) if names else ()
@@ -178,7 +186,9 @@ def prefer(database: Database, scheme: str, sources: Sequence[str]) -> None:
     with database.write() as transaction:
         connection = transaction.connection
         connection.execute(sa.delete(LabelSource).where(LabelSource.scheme == scheme))
-        connection.execute(sa.insert(LabelSource), [{"scheme": scheme, "source": source, "priority": rank} for rank, source in enumerate(sources)])
+        connection.execute(
+            sa.insert(LabelSource), [{"scheme": scheme, "source": source, "priority": rank} for rank, source in enumerate(sources)]
+        )
         transaction.changed()
 
 
@@ -187,7 +197,9 @@ def export_labels(connection: sa.Connection) -> Iterator[dict[str, Any]]:
     name = sa.func.coalesce(Benchmark.name, QuestionLabel.benchmark)
     question_key = sa.func.coalesce(Question.key, QuestionLabel.question_key)
     query = (
-        sa.select(name.label("benchmark"), question_key.label("question_key"), QuestionLabel.scheme, QuestionLabel.value, QuestionLabel.source)
+        sa.select(
+            name.label("benchmark"), question_key.label("question_key"), QuestionLabel.scheme, QuestionLabel.value, QuestionLabel.source
+        )
         .outerjoin(Question, QuestionLabel.question_id == Question.id)
         .outerjoin(Benchmark, Question.benchmark_id == Benchmark.id)
         .order_by(name, question_key, QuestionLabel.scheme, QuestionLabel.source)
@@ -205,7 +217,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 reader = csv.DictReader(stream, dialect="excel-tab" if path.suffix.lower() == ".tsv" else "excel")
                 absent = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
                 if absent:
-                    raise SourceFormatError(str(path), "line 1", f"the columns {', '.join(COLUMNS)}", list(reader.fieldnames or ()), hint="source is optional")
+                    raise SourceFormatError(
+                        str(path), "line 1", f"the columns {', '.join(COLUMNS)}", list(reader.fieldnames or ()), hint="source is optional"
+                    )
                 for row in reader:
                     yield reader.line_num, row
     except UnicodeDecodeError as err:

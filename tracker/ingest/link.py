@@ -49,7 +49,7 @@ class Linker:
         self._backbones: dict[str, int] | None = None
         rows = connection.execute(sa.select(Configuration.model_id, Configuration.fingerprint, Configuration.id))
         self._configurations.update({(model_id, fingerprint): row_id for model_id, fingerprint, row_id in rows})
-        self.series_of: dict[int, int] = {model: series for model, series in connection.execute(sa.select(Model.id, Model.series_id))}
+        self.series_of: dict[int, int] = dict(connection.execute(sa.select(Model.id, Model.series_id)).all())
 
     def model(self, spelling: str) -> int:
         """The model of a spelling; an unknown one gets a row, and a series of its own."""
@@ -104,7 +104,9 @@ class Linker:
     def _new_benchmark(self, spelling: str) -> int:
         taken = self.connection.execute(sa.select(Benchmark.id).where(Benchmark.name == spelling)).first()
         name = found_name(spelling) if taken else spelling
-        benchmark_id: int = self.connection.execute(sa.insert(Benchmark).values(name=name, origin=FOUND).returning(Benchmark.id)).scalar_one()
+        benchmark_id: int = self.connection.execute(
+            sa.insert(Benchmark).values(name=name, origin=FOUND).returning(Benchmark.id)
+        ).scalar_one()
         self.connection.execute(sa.insert(BenchmarkAlias).values(alias=spelling, benchmark_id=benchmark_id, origin=FOUND))
         self._benchmarks.add(spelling, benchmark_id)
         return benchmark_id
@@ -176,7 +178,11 @@ def relink(connection: sa.Connection) -> set[int]:
 
 def _relink_backbones(connection: sa.Connection, linker: Linker) -> None:
     """Models that are only found mean the backbones that are described now."""
-    query = sa.select(Model.id, ModelAlias.alias, Model.backbone_id).join(ModelAlias, ModelAlias.model_id == Model.id).where(Model.origin == FOUND, ModelAlias.origin == FOUND)
+    query = (
+        sa.select(Model.id, ModelAlias.alias, Model.backbone_id)
+        .join(ModelAlias, ModelAlias.model_id == Model.id)
+        .where(Model.origin == FOUND, ModelAlias.origin == FOUND)
+    )
     for model_id, spelling, backbone_id in connection.execute(query).all():
         wanted = linker.backbone(spelling)
         if wanted != backbone_id:
@@ -192,7 +198,7 @@ def _relink_models(connection: sa.Connection, linker: Linker) -> set[int]:
             continue
         columns = [Configuration.id, *(getattr(Configuration, name) for name in CONFIGURATION_FIELDS)]
         for row in connection.execute(sa.select(*columns).where(Configuration.model_id == model_id)).all():
-            target = linker.configuration(wanted, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+            target = linker.configuration(wanted, {name: getattr(row, name) for name in CONFIGURATION_FIELDS})
             runs = connection.execute(sa.select(Run.id).where(Run.configuration_id == row.id, Run.model_name == spelling)).scalars().all()
             for run_id in runs:
                 _move(connection, run_id, {"configuration_id": target})
@@ -206,6 +212,8 @@ def _relink_benchmarks(connection: sa.Connection, linker: Linker, questions: Que
     pairs = sa.select(Run.benchmark_name, Run.benchmark_id).where(Run.benchmark_name.is_not(None)).distinct()
     moved: set[int] = set()
     for spelling, benchmark_id in connection.execute(pairs).all():
+        if spelling is None or benchmark_id is None:
+            continue
         wanted = linker.benchmark(spelling)
         if wanted == benchmark_id:
             continue
@@ -221,8 +229,16 @@ def _relink_benchmarks(connection: sa.Connection, linker: Linker, questions: Que
 def _move(connection: sa.Connection, run_id: int, values: dict[str, int]) -> None:
     """Change a run's links; where that would make two runs one, the identity says which spelling it came by."""
     run = connection.execute(sa.select(Run).where(Run.id == run_id)).one()
-    identity = {"source_format": run.source_format, "external_id": run.external_id, "benchmark_id": run.benchmark_id, "configuration_id": run.configuration_id, **values}
-    clash = connection.execute(sa.select(Run.id).where(*(getattr(Run, name) == value for name, value in identity.items()), Run.id != run_id)).first()
+    identity = {
+        "source_format": run.source_format,
+        "external_id": run.external_id,
+        "benchmark_id": run.benchmark_id,
+        "configuration_id": run.configuration_id,
+        **values,
+    }
+    clash = connection.execute(
+        sa.select(Run.id).where(*(getattr(Run, name) == value for name, value in identity.items()), Run.id != run_id)
+    ).first()
     external_id = spelled_identity(run.external_id, run.model_name, run.benchmark_name) if clash else run.external_id
     connection.execute(sa.update(Run).where(Run.id == run_id).values(external_id=external_id, version=Run.version + 1, **values))
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from tracker.database import bulk
 from tracker.ingest import runs as run_rows
-from tracker.ingest.labels import attach_waiting, store_labels
 from tracker.ingest.identity import IDENTITY, leave_copies, recency, settle_places, spelled_identity, stored_runs
+from tracker.ingest.labels import attach_waiting, store_labels
 from tracker.ingest.link import Linker, prune
 from tracker.ingest.questions import Questions, forget, solo_questions
 from tracker.ingest.read import refused
@@ -176,7 +176,7 @@ class Loader:
 
     def _add_places(self, connection: sa.Connection, places: list[dict[str, Any]]) -> None:
         """Note places, each in the stead of an earlier note of it."""
-        table = RunSource.__table__
+        table = bulk.table("run_sources")
         stale = sa.delete(table).where(table.c.run_id == sa.bindparam("b_run"), table.c.uri == sa.bindparam("b_uri"))
         connection.execute(stale, [{"b_run": place["run_id"], "b_uri": place["uri"]} for place in places])
         connection.execute(sa.insert(table), places)
@@ -187,11 +187,23 @@ class Loader:
     def _store_rejections(self, transaction: Transaction, group: list[Reading]) -> None:
         connection = transaction.connection
         refused = [reading for reading in group if reading.refusals]
-        self.report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=_cut(one.text)) for reading in refused for one in reading.refusals]
+        self.report.rejected += [
+            Rejected(file=one.file, line=one.line, reason=one.reason, text=_cut(one.text))
+            for reading in refused
+            for one in reading.refusals
+        ]
         uris = [reading.source.uri for reading in refused]
         stored = set(connection.execute(sa.select(Rejection.uri, Rejection.digest).where(Rejection.uri.in_(uris))).all()) if uris else set()
         rows = [
-            {"ingest_id": self._ingest(connection), "uri": reading.source.uri, "digest": reading.digest, "file": one.file, "line": one.line, "reason": one.reason, "text": _cut(one.text)}
+            {
+                "ingest_id": self._ingest(connection),
+                "uri": reading.source.uri,
+                "digest": reading.digest,
+                "file": one.file,
+                "line": one.line,
+                "reason": one.reason,
+                "text": _cut(one.text),
+            }
             for reading in refused
             if (reading.source.uri, reading.digest) not in stored
             for one in reading.refusals
@@ -396,7 +408,9 @@ class Loader:
         self._write_labels(connection, rows)
         pairs = {(row.values["configuration_id"], row.benchmark_id) for row in rows if row.benchmark_id is not None}
         run_rows.refresh_current(connection, pairs)
-        run_rows.mark_dirty(connection, {(self._linker.series_of[row.model_id], row.benchmark_id) for row in rows if row.benchmark_id is not None})
+        run_rows.mark_dirty(
+            connection, {(self._linker.series_of[row.model_id], row.benchmark_id) for row in rows if row.benchmark_id is not None}
+        )
         if any(row.version > 1 for row in rows):
             self._pruned(connection)
 
@@ -465,7 +479,9 @@ def _places(connection: sa.Connection, group: list[Reading]) -> dict[str, list[t
     """
     digests = sorted({reading.digest for reading in group})
     held = {(reading.digest, reading.source.uri) for reading in group}
-    query = sa.select(RunSource.digest, RunSource.run_id, RunSource.uri, Run.digest.label("stored"), Run.source_uri).join(Run, RunSource.run_id == Run.id)
+    query = sa.select(RunSource.digest, RunSource.run_id, RunSource.uri, Run.digest.label("stored"), Run.source_uri).join(
+        Run, RunSource.run_id == Run.id
+    )
     places: dict[str, list[tuple[int, str]]] = {}
     gone: set[str] = set()
     for start in range(0, len(digests), IN_LIMIT):

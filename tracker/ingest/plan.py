@@ -62,7 +62,8 @@ def make_plan(paths: Sequence[Path], study: Study, known: Mapping[str, set[str]]
     met = [planned for planned in found if planned.source.uri in known]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         digests = dict(zip((p.source.uri for p in met), pool.map(lambda p: _digest_or_none(p, study), met), strict=True))
-    reading, unchanged = [], []
+    reading: list[Planned] = []
+    unchanged: list[Planned] = []
     for planned in found:
         value = digests.get(planned.source.uri)
         same = value is not None and value.value in known[planned.source.uri]
@@ -103,15 +104,16 @@ def look(path: Path) -> tuple[Path, str]:
 
 
 def _walk(root: Path) -> Iterator[Folder]:
-    """Folders with the files in them; pipes and devices, whose reading might never end, are left out. A folder that
-    cannot be listed is the only name of its Folder.
+    """Folders with the files in them; a folder that cannot be listed is the only name of its Folder.
+
+    Pipes and devices, whose reading might never end, are left out.
     """
     closed: list[Path] = []
     for parent, subfolders, names in os.walk(root, followlinks=False, onerror=lambda err: closed.append(Path(err.filename))):
         subfolders[:] = sorted(name for name in subfolders if name not in SKIPPED_FOLDERS)
-        names = [name for name in names if not _is_special(os.path.join(parent, name))]  # noqa: PTH118 - many files
-        if names:
-            yield Folder(Path(parent), sorted(names))
+        plain = sorted(name for name in names if not _is_special(os.path.join(parent, name)))  # noqa: PTH118 - many files
+        if plain:
+            yield Folder(Path(parent), plain)
     for path in closed:
         yield Folder(path.parent, [path.name])
 

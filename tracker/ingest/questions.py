@@ -79,7 +79,14 @@ class Questions:
         for row in rows:
             stored = known.get(row["key"])
             if stored is None:
-                new.append({"benchmark_id": benchmark_id, "key": row["key"], **{name: row.get(name) for name in ATTRIBUTES}, "hash_repeats": bool(row.get("hash_repeats"))})
+                new.append(
+                    {
+                        "benchmark_id": benchmark_id,
+                        "key": row["key"],
+                        **{name: row.get(name) for name in ATTRIBUTES},
+                        "hash_repeats": bool(row.get("hash_repeats")),
+                    }
+                )
             elif update := _differences(stored[1], row):
                 stored[1].update(update)
                 changed.append({"row_id": stored[0], **stored[1]})
@@ -87,8 +94,9 @@ class Questions:
             self._insert(benchmark_id, new)
         if changed:
             bound = [{f"b_{name}": value for name, value in row.items()} for row in changed]
-            assignments = {name: sa.bindparam(f"b_{name}") for name in ATTRIBUTES}
-            self.connection.execute(sa.update(Question.__table__).where(Question.__table__.c.id == sa.bindparam("b_row_id")).values(assignments), bound)
+            assignments: dict[str, Any] = {name: sa.bindparam(f"b_{name}") for name in ATTRIBUTES}
+            table = bulk.table("questions")
+            self.connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_row_id")).values(assignments), bound)
         if new or changed:
             self.rehashed.add(benchmark_id)
         return {row["key"]: known[row["key"]][0] for row in rows}
@@ -148,7 +156,7 @@ def _join_benchmark(connection: sa.Connection, benchmark_id: int) -> bool:
             target.update({row.id: first.id for row in group if row.id != first.id})
     changes = [{"b_id": row.id, "b_same": target[row.id]} for row in rows if target[row.id] != row.same_as_id]
     if changes:
-        table = Question.__table__
+        table = bulk.table("questions")
         connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(same_as_id=sa.bindparam("b_same")), changes)
     return bool(changes)
 

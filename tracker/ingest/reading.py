@@ -40,9 +40,9 @@ class Reading:
     runs: list[ReadRun]
     refusals: list[Refusal]
     bytes: int
-    records: Rows = Rows()
+    records: Rows = field(default_factory=Rows)
     """Finished records, with the position of their run in `runs`."""
-    record_scores: Rows = Rows()
+    record_scores: Rows = field(default_factory=Rows)
     """Further scores, likewise, with the question, repetition and attempt of their record."""
 
     def discard(self) -> None:

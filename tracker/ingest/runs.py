@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from tracker.database import bulk
 from tracker.errors import UsageError
 from tracker.ingest.link import prune
 from tracker.ingest.questions import Questions
-from tracker.schema import Configuration, DirtySlice, Model, Run, Trajectory, Question
+from tracker.schema import Configuration, DirtySlice, Model, Question, Run, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,8 +35,12 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
         rows = connection.execute(query).all()
     else:
         chosen = sorted({configuration for configuration, _ in wanted})
-        rows = [row for start in range(0, len(chosen), IN_LIMIT) for row in connection.execute(query.where(Run.configuration_id.in_(chosen[start : start + IN_LIMIT])))]
-    groups: dict[tuple[int, int], list[sa.Row[tuple[object, ...]]]] = {}
+        rows = [
+            row
+            for start in range(0, len(chosen), IN_LIMIT)
+            for row in connection.execute(query.where(Run.configuration_id.in_(chosen[start : start + IN_LIMIT])))
+        ]
+    groups: dict[tuple[int, int | None], list[sa.Row[*tuple[Any, ...]]]] = {}
     for row in rows:
         if wanted is None or (row.configuration_id, row.benchmark_id) in wanted:
             groups.setdefault((row.configuration_id, row.benchmark_id), []).append(row)
@@ -45,7 +50,7 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
         last = max(finished, key=lambda row: (row.ended_at or EARLIEST, row.started_at or EARLIEST, row.id), default=None)
         changes += [{"b_id": row.id, "b_current": row is last} for row in group if row.current != (row is last)]
     if changes:
-        table = Run.__table__
+        table = bulk.table("runs")
         connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(current=sa.bindparam("b_current")), changes)
 
 
@@ -58,18 +63,27 @@ def mark_dirty(connection: sa.Connection, slices: Iterable[tuple[int, int]]) -> 
 
 def all_slices(connection: sa.Connection) -> set[tuple[int, int]]:
     """Every slice that has a current run or a stored trajectory."""
-    runs = sa.select(Model.series_id, Run.benchmark_id).join(Configuration, Run.configuration_id == Configuration.id).join(Model, Configuration.model_id == Model.id).where(Run.current)
+    runs = (
+        sa.select(Model.series_id, Run.benchmark_id)
+        .join(Configuration, Run.configuration_id == Configuration.id)
+        .join(Model, Configuration.model_id == Model.id)
+        .where(Run.current)
+    )
     stored = sa.select(Trajectory.series_id, Question.benchmark_id).join(Question, Trajectory.question_id == Question.id)
-    return {(row[0], row[1]) for query in (runs, stored) for row in connection.execute(query.distinct())}
+    return {(row[0], row[1]) for query in (runs, stored) for row in connection.execute(query.distinct()) if row[1] is not None}
 
 
 def slices_of(connection: sa.Connection, run_ids: Sequence[int]) -> set[tuple[int, int]]:
     """The slices that some runs belong to."""
     found: set[tuple[int, int]] = set()
-    base = sa.select(Model.series_id, Run.benchmark_id).join(Configuration, Run.configuration_id == Configuration.id).join(Model, Configuration.model_id == Model.id)
+    base = (
+        sa.select(Model.series_id, Run.benchmark_id)
+        .join(Configuration, Run.configuration_id == Configuration.id)
+        .join(Model, Configuration.model_id == Model.id)
+    )
     for start in range(0, len(run_ids), IN_LIMIT):
         rows = connection.execute(base.where(Run.id.in_(run_ids[start : start + IN_LIMIT]), Run.benchmark_id.is_not(None)).distinct())
-        found.update((row[0], row[1]) for row in rows)
+        found.update((row[0], row[1]) for row in rows if row[1] is not None)
     return found
 
 
@@ -103,6 +117,9 @@ def delete_runs(database: Database, run_ids: Sequence[int]) -> int:
         remove_runs(connection, list(known))
         questions = Questions(connection)
         questions.rehashed |= prune(connection)
-        mark_dirty(connection, {(series, benchmark) for benchmark in questions.join_keys() for series, other in all_slices(connection) if other == benchmark})
+        mark_dirty(
+            connection,
+            {(series, benchmark) for benchmark in questions.join_keys() for series, other in all_slices(connection) if other == benchmark},
+        )
         transaction.changed()
         return sum(known.values())

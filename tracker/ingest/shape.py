@@ -95,7 +95,9 @@ def _finite(records: pa.Table) -> pa.Table:
     at = records.schema.get_field_index
     score = records.column("score")
     if not _all_finite(score):
-        names = pc.if_else(pc.is_nan(score), "nan", pc.if_else(pc.equal(score, np.inf), "inf", pc.if_else(pc.equal(score, -np.inf), "-inf", None)))
+        names = pc.if_else(
+            pc.is_nan(score), "nan", pc.if_else(pc.equal(score, np.inf), "inf", pc.if_else(pc.equal(score, -np.inf), "-inf", None))
+        )
         records = records.set_column(at("special"), "special", pc.coalesce(records.column("special"), names.cast(pa.string())))
     for name in ("score", "p_gold", "vision_flops", "latency_s"):
         column = records.column(name)

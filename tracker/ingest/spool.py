@@ -98,7 +98,8 @@ class Spool:
         with tempfile.TemporaryDirectory(dir=self._folder) as scratch:
             connection = duckdb.connect(config={"memory_limit": SORT_MEMORY, "threads": "1", "temp_directory": scratch})
             connection.register("spool", pa.RecordBatchReader.from_batches(self.schema, batches))
-            yield from connection.execute("SELECT * FROM spool ORDER BY run, position").to_arrow_reader(PIECE_ROWS)
+            ordered: pa.RecordBatchReader = connection.execute("SELECT * FROM spool ORDER BY run, position").to_arrow_reader(PIECE_ROWS)
+            yield from ordered
             connection.close()
 
 

@@ -86,7 +86,11 @@ class _Pool:
     def _process(self) -> subprocess.Popen[bytes]:
         if getattr(self._local, "process", None) is None:
             command = [sys.executable, "-m", "tracker.ingest.worker"]
-            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_root(), *filter(None, [os.environ.get("PYTHONPATH")])]), "OMP_NUM_THREADS": "1"}
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([_root(), *filter(None, [os.environ.get("PYTHONPATH")])]),
+                "OMP_NUM_THREADS": "1",
+            }
             self._local.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)  # noqa: S603 - our own command
             self._processes.append(self._local.process)
         process: subprocess.Popen[bytes] = self._local.process

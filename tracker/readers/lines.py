@@ -116,7 +116,12 @@ def parse(raw: bytes, number: int, path: Path, *, last: bool = False) -> Line:
 def _is_cut_off(err: json.JSONDecodeError) -> bool:
     """Whether what is wrong is only that the text ends too early: between values, or within one."""
     rest = err.doc[err.pos :].rstrip()
-    return not rest or err.msg.startswith("Unterminated string") or (err.msg.startswith("Invalid \\u") and len(rest) < 6) or bool(_BEGUN.fullmatch(rest))
+    return (
+        not rest
+        or err.msg.startswith("Unterminated string")
+        or (err.msg.startswith("Invalid \\u") and len(rest) < 6)
+        or bool(_BEGUN.fullmatch(rest))
+    )
 
 
 def foreign(raw: bytes, path: Path) -> str | None:

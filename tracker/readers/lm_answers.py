@@ -146,7 +146,8 @@ class Reading:
         """The record's values, its further scores, and what is wrong with it."""
         metric, scorers = self._scores(row)
         verdict = graded(row.get(metric), binary=is_binary(metric)) if metric is not None else None
-        doc = row.get("doc") if isinstance(row.get("doc"), dict) else {}
+        stated = row.get("doc")
+        doc = stated if isinstance(stated, dict) else {}
         filtered, target = row.get("filtered_resps"), row.get("target")
         options = _options(doc, row, filtered)
         accuracy = number(row.get("acc")).value if not isinstance(row.get("acc"), str) else graded(row["acc"], binary=True).number.value

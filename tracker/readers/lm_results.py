@@ -107,7 +107,7 @@ class Results:
                 if isinstance(one, bool) or found == (None, None):
                     continue
                 full = label if name is None else f"{label}.{name}"
-                yield AggregateScore(metric=full, value=found.value, special=found.special, stderr=stderr, n=size)  # type: ignore[arg-type]
+                yield AggregateScore(metric=full, value=found.value, special=found.special, stderr=stderr, n=size)
 
     def model(self) -> str | None:
         """The model's name, by the framework's own rule."""

@@ -168,7 +168,8 @@ class Reading:
         if None in keys:
             refused = self._unkeyed(block, keys, plan)
             kept = [place for place, key in enumerate(keys) if key is not None]
-            rows, lines, keys, shapes = ([those[place] for place in kept] for those in (rows, lines, keys, shapes))
+            rows, lines = [rows[place] for place in kept], [lines[place] for place in kept]
+            keys, shapes = [keys[place] for place in kept], [shapes[place] for place in kept]
             if not rows:
                 return refused
             column = _columns(rows, set(shapes))
@@ -370,7 +371,7 @@ def _quickly(entries: _Entries, rule: Rule | None, score_key: str | None) -> dic
         binary = binary or rule is not None or is_binary(name)
         says = {metric: None if metric is None else rule.named(metric) if rule is not None else f"{metric}.{name}" for metric in says}
         kinds = set(map(type, present))
-    distinct = set(present) if kinds <= {int, float} else {None}
+    distinct: set[Any] = set(present) if kinds <= {int, float} else {None}
     if not distinct <= {0, 1} and (binary or None in distinct or not all(-1e300 < one < 1e300 for one in distinct)):
         return None
     correct = [one == 1 for one in present] if binary else [None] * len(present)
@@ -460,7 +461,7 @@ def _answers(entries: list[Any], first: Any, column: Callable[[str], list[Any]],
         response = filtered
     else:
         response = [old if new is None else new for new, old in zip(_responses(whole_text), filtered, strict=True)]
-    made = {"response": response, "prediction": _predictions(entries, first, filtered)}
+    made: dict[str, list[Any]] = {"response": response, "prediction": _predictions(entries, first, filtered)}
     counts = column("token_counts")
     if counts.count(None) < size:
         for name, source in (("prompt_tokens", "input_tokens"), ("generated_tokens", "output_tokens")):
