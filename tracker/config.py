@@ -60,6 +60,9 @@ def normalise_url(text: str, base: Path | None = None) -> str:
         return f"postgresql+psycopg://{rest}"
     if scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//"):
         return f"sqlite:///{(base or Path.cwd()) / rest[1:]}" if rest[1:] else text
+    if scheme.startswith("sqlite") and not rest.strip("/"):
+        message = "a SQLite URL without a file"
+        raise UsageError(message, hint="use a path, or sqlite:///PATH")
     if scheme.split("+", maxsplit=1)[0] not in {"sqlite", "postgresql"}:
         message = f"database URL with scheme {scheme!r}"
         raise UsageError(message, hint="use a path, sqlite:///PATH or postgresql://USER@HOST/NAME")
