@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, RECORD_SCORES, RECORDS, Batch, Refusal, RunHeader
 from tracker.ingest.plan import printable
 from tracker.ingest.reading import Reading, ReadRun
-from tracker.ingest.shape import NUL, REPLACEMENT, clean_column, clean_header, clean_table, finish_records, with_attempts
+from tracker.ingest.shape import NUL, REPLACEMENT, clean_header, clean_table, finish_records, with_attempts
 from tracker.ingest.spool import Finished, Spool
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 class Collector:
     """Takes batches and refusals in file order; `finish` gives the reading."""
 
-    def __init__(self, source: Source, study: Study, folder: Path, *, may_hold_nul: bool = True) -> None:
-        self.source, self.study, self.may_hold_nul = source, study, may_hold_nul
+    def __init__(self, source: Source, study: Study, folder: Path) -> None:
+        self.source, self.study = source, study
         self.refusals: list[Refusal] = []
         self._runs: list[ReadRun] = []
         self._ordinals: dict[tuple[Any, ...], int] = {}
@@ -46,10 +47,8 @@ class Collector:
         if isinstance(item, Refusal):
             self.refusals.append(storable(item))
             return
-        header, nul = self.study.apply(item.run, self.source), 0
-        if self.may_hold_nul:
-            header, nul = clean_header(header)
-            item = _clean(item)
+        header, in_header = clean_header(self.study.apply(item.run, self.source))
+        item, in_texts = _clean(item)
         identity = (header.model, header.benchmark, header.kind, header.configuration, header.external_id)
         ordinal = self._ordinals.setdefault(identity, len(self._ordinals))
         if ordinal == len(self._runs):
@@ -61,14 +60,13 @@ class Collector:
         run.header = header
         run.scores += [score.model_copy(update={"metric": score.metric.replace(NUL, REPLACEMENT)}) for score in item.scores]
         run.n_records += item.records.num_rows
-        run.nul_characters = max(run.nul_characters, nul)
+        run.nul_characters = max(run.nul_characters, in_header) + in_texts
 
     def finish(self, digest: str, size: int) -> Reading:
         """Finish every run."""
         scores = _Aligned(self._scores.runs())
         for ordinal, whole in self._records.runs():
-            records, nul = finish_records(with_attempts(whole), may_hold_nul=self.may_hold_nul)
-            self._runs[ordinal].nul_characters += nul
+            records = finish_records(with_attempts(whole))
             self._finished_records.write(records)
             self._finished_scores.write(_scores_of(records, scores.of(ordinal)))
         self._finish_questions()
@@ -121,10 +119,37 @@ class Collector:
         shared: dict[str, pa.Table] = {}
         named = _Aligned(self._questions.runs())
         for ordinal, run in enumerate(self._runs):
-            told = [table for table in (named.of(ordinal), unnamed.of(ordinal)) if table is not None]
-            questions = distinct_questions([table.drop_columns(["run", "position"]) for table in told])
-            run.facts_digest = table_digest(questions)
-            run.questions = shared.setdefault(run.facts_digest, questions)
+            told = [table.drop_columns(["run", "position"]) for table in (named.of(ordinal), unnamed.of(ordinal)) if table is not None]
+            facts = _facts_of(pa.concat_tables(told) if told else QUESTIONS.empty_table())
+            run.facts_digest = facts.digest
+            run.questions = shared.setdefault(facts.digest, facts.questions)
+
+
+RECENT_BYTES = 8 << 20
+"""Larger tables are not kept to be compared with."""
+
+
+class _Facts(NamedTuple):
+    """What a run told of its questions, the distinct questions of that, and their digest."""
+
+    told: pa.Table
+    questions: pa.Table
+    digest: str
+
+
+_RECENT: deque[_Facts] = deque(maxlen=8)
+"""What the last runs told: the next one mostly tells the same."""
+
+
+def _facts_of(told: pa.Table) -> _Facts:
+    for facts in _RECENT:
+        if facts.told.num_rows == told.num_rows and facts.told.equals(told):
+            return facts
+    questions = distinct_questions(told)
+    facts = _Facts(told, questions, table_digest(questions))
+    if told.nbytes < RECENT_BYTES:
+        _RECENT.appendleft(facts)
+    return facts
 
 
 class _Aligned:
@@ -159,16 +184,13 @@ def storable(refusal: Refusal) -> Refusal:
     return replace(refusal, file=printable(refusal.file), reason=printable(refusal.reason.replace(NUL, REPLACEMENT)), text=text)
 
 
-def _clean(item: Batch) -> Batch:
-    """A batch whose keys, questions, labels and scorers hold no NUL character (the records' texts are cleaned at the end)."""
-    return replace(
-        item,
-        records=clean_column(item.records, "question_key")[0],
-        questions=item.questions and clean_table(item.questions),
-        labels=item.labels and clean_table(item.labels),
-        record_scores=item.record_scores and clean_table(item.record_scores),
-        metric_points=item.metric_points and clean_table(item.metric_points),
-    )
+def _clean(item: Batch) -> tuple[Batch, int]:
+    """A batch without NUL characters; also how many texts of its records had one."""
+    records, replaced = clean_table(item.records)
+    others = {name: getattr(item, name) for name in ("questions", "labels", "record_scores", "metric_points")}
+    cleaned = {name: table and clean_table(table)[0] for name, table in others.items()}
+    same = records is item.records and all(cleaned[name] is table for name, table in others.items())
+    return (item if same else replace(item, records=records, **cleaned)), replaced
 
 
 def _unnamed_questions(item: Batch) -> pa.Table:
@@ -182,9 +204,8 @@ def _unnamed_questions(item: Batch) -> pa.Table:
     return pa.table([keys if field.name == "key" else pa.nulls(len(keys), field.type) for field in QUESTIONS], schema=QUESTIONS)
 
 
-def distinct_questions(told: list[pa.Table]) -> pa.Table:
+def distinct_questions(table: pa.Table) -> pa.Table:
     """One row per key in the order of keys, the first that names it; keys of one run that share a content hash are marked."""
-    table = pa.concat_tables(told) if told else QUESTIONS.empty_table()
     keys = table.column("key").combine_chunks().dictionary_encode()
     first = np.unique(keys.indices.to_numpy(), return_index=True)[1]
     order = pc.sort_indices(keys.dictionary)

@@ -20,18 +20,6 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 20
 
 
-NUL_SIGNS = (b"\0", b"u0000")
-"""What the bytes of a text file hold where a value holds NUL: the character, or its escape in JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """A digest, and whether any value of the source can hold a NUL character."""
-
-    value: str
-    may_hold_nul: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """Size and time of a file, to notice that it changed while it was read."""
@@ -54,20 +42,16 @@ def stamps(source: Source) -> tuple[Stamp, ...]:
     return tuple(found)
 
 
-def digest(source: Source, reader: Reader, effective: dict[str, Any]) -> Digest:
+def digest(source: Source, reader: Reader, effective: dict[str, Any]) -> str:
     """SHA-256 over the bytes of every file, the reader's name and version, and the effective mapping."""
     whole = hashlib.sha256()
     meaning = {"reader": reader.name, "version": reader.version, "mapping": source.mapping, "study": effective}
     whole.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str))
-    may_hold_nul = False
     for path in source.files:
         whole.update(b"\0file\0")
-        end = b""
         for block in _blocks(path):
             whole.update(block)
-            may_hold_nul = may_hold_nul or any(sign in block or sign in end + block[:8] for sign in NUL_SIGNS)
-            end = block[-8:]
-    return Digest(whole.hexdigest(), may_hold_nul)
+    return whole.hexdigest()
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracker.batch import Source
 from tracker.errors import InputError, UsageError
-from tracker.ingest.digest import Digest, digest
+from tracker.ingest.digest import digest
 from tracker.readers import all_readers
 from tracker.readers.base import Folder
 
@@ -34,7 +34,7 @@ class Planned:
 
     source: Source
     reader: Reader
-    digest: Digest | None = None
+    digest: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -66,7 +66,7 @@ def make_plan(paths: Sequence[Path], study: Study, known: Mapping[str, set[str]]
     unchanged: list[Planned] = []
     for planned in found:
         value = digests.get(planned.source.uri)
-        same = value is not None and value.value in known[planned.source.uri]
+        same = value is not None and value in known[planned.source.uri]
         (unchanged if same else reading).append(Planned(source=planned.source, reader=planned.reader, digest=value))
     return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped))
 
@@ -181,7 +181,7 @@ def _printable(source: Source) -> Source:
     return source if uri == source.uri else replace(source, uri=uri)
 
 
-def _digest_or_none(planned: Planned, study: Study) -> Digest | None:
+def _digest_or_none(planned: Planned, study: Study) -> str | None:
     """None for a file that cannot be read now: reading it will say why."""
     try:
         return digest(planned.source, planned.reader, study.effective(planned.source))

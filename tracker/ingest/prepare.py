@@ -62,7 +62,7 @@ def unchanged_report(url: str, job: Job) -> IngestReport:
     report = IngestReport(sources=len(job.plan.unchanged) + len(job.plan.reading), skipped=[printable(path) for path in job.plan.skipped])
     if not job.plan.unchanged:
         return report
-    present = {(planned.source.uri, planned.digest.value) for planned in job.plan.unchanged if planned.digest is not None}
+    present = {(planned.source.uri, planned.digest) for planned in job.plan.unchanged}
     report.unchanged = sum((uri, digest) in present for uri, digest in rows(url, "SELECT uri, digest FROM {0}run_sources"))
     refused = rows(url, "SELECT uri, digest, file, line, reason, text FROM {0}rejections ORDER BY id")
     report.rejected = [Rejected(file=row[2], line=row[3], reason=row[4], text=row[5]) for row in refused if (row[0], row[1]) in present]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracker.batch import Refusal
 from tracker.errors import InputError, TrackrError
 from tracker.ingest.collect import Collector, storable
-from tracker.ingest.digest import Digest, digest, stamps
+from tracker.ingest.digest import digest, stamps
 from tracker.ingest.plan import UNREADABLE
 from tracker.ingest.reading import Reading
 from tracker.readers import reader as reader_of
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
     from tracker.study import Study
 
 
-def read_source(source: Source, study: Study, known_digest: Digest | None, folder: Path) -> Reading:
+def read_source(source: Source, study: Study, known_digest: str | None, folder: Path) -> Reading:
     """Read a source wholly; a source that cannot be used becomes a reading without runs and a refusal."""
     try:
         before = stamps(source)
         if source.reader == UNREADABLE:
             raise _unreadable(source)
         one = reader_of(source.reader)
-        found = known_digest or digest(source, one, study.effective(source))
+        value = known_digest or digest(source, one, study.effective(source))
     except InputError as err:
         return refused(source, UNREADABLE, err)
     size = sum(stamp.size for stamp in before)
-    collector = Collector(source, study, folder, may_hold_nul=found.may_hold_nul)
+    collector = Collector(source, study, folder)
     try:
         for item in one.read(source, study):
             with _spooling(folder):
                 collector.take(item)
         with _spooling(folder):
-            reading = collector.finish(found.value, size)
+            reading = collector.finish(value, size)
     except InputError as err:
         collector.discard()
-        return refused(source, found.value, err, also=collector.refusals, size=size)
+        return refused(source, value, err, also=collector.refusals, size=size)
     except OSError as err:
         collector.discard()
         message = f"cannot be read: {err.strerror or err}"
         failed = InputError(message, where=str(err.filename or source.uri), hint="check the disk and run the command again")
-        return refused(source, f"{UNREADABLE}-{found.value}", failed, size=size)
+        return refused(source, f"{UNREADABLE}-{value}", failed, size=size)
     except BaseException:
         collector.discard()
         raise
     if stamps(source) != before:
         reading.discard()
         changed = InputError("changed while it was read", where=source.uri, hint="run the command again when its writer is done")
-        return refused(source, f"changing-{found.value}", changed, size=size)
+        return refused(source, f"changing-{value}", changed, size=size)
     return reading
 
 
