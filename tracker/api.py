@@ -120,9 +120,9 @@ class Tracker:
             spool = Path(folder)
             if dry_run or strict:
                 rehearsal = replace(report, rejected=list(report.rejected))
-                rehearse(job, rehearsal, spool, workers=workers, progress=progress)
+                rehearse(job, self.location.url, rehearsal, spool, workers=workers, progress=progress)
                 if dry_run or rehearsal.rejected:
-                    for name in ("new", "partial", "records", "bytes", "rejected", "loaded"):
+                    for name in ("new", "updated", "duplicate", "removed", "partial", "records", "bytes", "rejected", "loaded"):
                         setattr(report, name, getattr(rehearsal, name))
                     return
             database = self._database_for_writing()

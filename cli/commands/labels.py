@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.options import json_option, store_options
+from tracker.errors import TrackrError
 
 if TYPE_CHECKING:
     from tracker.config import Location
@@ -55,8 +56,12 @@ def export(file: Path | None, location: Location) -> None:
     if file is None:
         _write(rows, sys.stdout, as_json=False)
     else:
-        with file.open("w", encoding="utf-8", newline="") as stream:
-            _write(rows, stream, as_json=file.suffix in {".jsonl", ".ndjson"})
+        try:
+            with file.open("w", encoding="utf-8", newline="") as stream:
+                _write(rows, stream, as_json=file.suffix in {".jsonl", ".ndjson"})
+        except OSError as err:
+            message = f"cannot be written: {err.strerror}"
+            raise TrackrError(message, where=str(file), hint="choose another file") from err
         click.echo(f"{len(rows):,} labels written to {file}", err=True)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from tracker.batch import Source
+from tracker.database.peek import peek, rows
 from tracker.errors import InputError
 from tracker.ingest.catalog import import_aliases
 from tracker.ingest.labels import import_labels, read_labels
@@ -27,13 +29,25 @@ if TYPE_CHECKING:
     from tracker.ingest.report import IngestReport
 
 
-def rehearse(job: Job, report: IngestReport, spool: Path, *, workers: int | None, progress: Callable[[str, int, int], None] | None) -> None:
-    """Read everything and load nothing; the report says what would come in and what would be refused."""
+def rehearse(job: Job, url: str, report: IngestReport, spool: Path, *, workers: int | None, progress: Callable[[str, int, int], None] | None) -> None:
+    """Read everything and load nothing; the report says what would come in and what would be refused.
+
+    Runs of a changed source are counted as updated without looking which of them are the same as before.
+    """
     report.loaded = False
+    places = rows(url, "SELECT uri, digest FROM {0}run_sources") if peek(url) is not None else []
+    stored, digests = Counter(uri for uri, _ in places), {digest for _, digest in places}
     total = len(job.plan.reading)
     for done, reading in enumerate(read_all(job.plan.reading, job.study, spool, workers=workers), 1):
         report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=one.text) for one in reading.refusals]
-        report.new += len(reading.runs)
+        held = stored.get(reading.source.uri, 0)
+        if reading.digest in digests:
+            report.duplicate += len(reading.runs)
+        elif reading.runs:
+            report.updated += min(held, len(reading.runs))
+            report.new += max(len(reading.runs) - held, 0)
+            report.removed += max(held - len(reading.runs), 0)
+            digests.add(reading.digest)
         report.partial += sum(run.header.status != "finished" for run in reading.runs)
         report.records += sum(run.n_records for run in reading.runs)
         report.bytes += reading.bytes
@@ -70,12 +84,12 @@ def carry_out(
     loader.flush()
     for path, digest in job.label_files:
         try:
-            rows = read_labels(path)
+            labels = read_labels(path)
         except InputError as err:
             # Not under its digest: the next ingest tries again, and reports it again.
             loader.refuse(Source(reader="labels", uri=printable(path), files=(path,)), f"refused-{digest}", err)
             continue
-        report.labels += import_labels(database, rows).added
+        report.labels += import_labels(database, labels).added
         _remember(database, printable(path), digest)
 
 

@@ -1,0 +1,174 @@
+"""`trackr ingest`: exit codes, what goes to stdout and what to stderr, rehearsals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.running import Done, runner
+from tests.conftest import ROOT
+from tests.ingest.tables import run_rows, write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Trackr = Callable[..., Done]
+
+
+@pytest.fixture
+def trackr(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trackr:
+    monkeypatch.chdir(tmp_path)
+    return runner(capfd)
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "good" / "a.jsonl", run_rows(n=3)).parent
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """A good run, a bad line, and something that is no output."""
+    path = write_rows(tmp_path / "mixed" / "a.jsonl", run_rows(n=3))
+    path.write_text(path.read_text() + "{broken\n" + json.dumps({**run_rows(n=1)[0], "question_id": "last"}) + "\n")
+    (path.parent / "notes.md").write_text("hello")
+    return path.parent
+
+
+def test_done_is_0_and_says_where_it_went(trackr: Trackr, good: Path, tmp_path: Path) -> None:
+    done = trackr("ingest", str(good))
+    assert (done.code, done.err) == (0, "")
+    first, *rest = done.out.splitlines()
+    assert first.startswith(f"loaded 3 records into {tmp_path}/.trackr/trackr.db: runs 1 new, 0 updated, 0 unchanged (")
+    assert rest == [
+        "not in the catalog, model: lab/Alpha (describe with: trackr catalog import FILE)",
+        "not in the catalog, benchmark: Bench (describe with: trackr catalog import FILE)",
+    ]
+    assert (tmp_path / ".trackr" / "lake" / "manifest.json").exists()
+    assert "0 new, 0 updated, 1 unchanged" in trackr("ingest", str(good)).out
+
+
+def test_something_rejected_is_3_and_the_rest_is_in(trackr: Trackr, mixed: Path) -> None:
+    for _ in range(2):
+        done = trackr("ingest", str(mixed))
+        assert done.code == 3
+        assert done.err.splitlines()[0] == "rejected: 1 (kept in the table rejections)"
+        assert done.err.splitlines()[1].startswith(f"  {mixed}/a.jsonl:4: not valid JSON at column 2")
+        assert "1 files are no evaluation output" in done.out
+        assert "notes.md" not in done.out + done.err
+    assert f"  {mixed}/notes.md" in trackr("ingest", str(mixed), "-v").err.splitlines()
+
+
+def test_files_that_are_no_output_are_no_fault(trackr: Trackr, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("hello")
+    done = trackr("ingest", str(tmp_path / "notes.md"))
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", [["nowhere"], [], ["--workers", "-1", "."], [".", "--study", "none.toml"], [".", "--db", "mysql://x/y"], [".", "--db", "sqlite://"]])
+def test_wrong_usage_is_2_and_touches_nothing(trackr: Trackr, tmp_path: Path, arguments: list[str]) -> None:
+    done = trackr("ingest", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+    assert not (tmp_path / ".trackr").exists()
+
+
+def test_a_database_that_fails_is_1(trackr: Trackr, good: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("this is text, not a database")
+    done = trackr("ingest", str(good), "--db", "text.db")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"trackr: {tmp_path}/text.db: this file cannot be read as a SQLite database: file is not a database (restore a copy, or choose another path with --db and ingest again)\n"
+
+
+def test_interrupted_is_130(trackr: Trackr, good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracker.api import Tracker
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Tracker, "ingest", interrupt)
+    done = trackr("ingest", str(good))
+    assert (done.code, done.out, done.err.strip()) == (130, "", "trackr: interrupted")
+
+
+def test_strict_reads_all_first_and_loads_only_what_is_wholly_good(trackr: Trackr, good: Path, mixed: Path, tmp_path: Path) -> None:
+    done = trackr("ingest", str(good), str(mixed), "--strict")
+    assert done.code == 3
+    assert done.out.startswith("loaded nothing (--strict): would have loaded 7 records")
+    assert not (tmp_path / ".trackr").exists()
+    assert trackr("ingest", str(good), "--strict").code == 0
+    assert trackr("runs", "list", "--json").code == 0
+
+
+def test_a_dry_run_says_the_same_and_makes_nothing(trackr: Trackr, mixed: Path, tmp_path: Path) -> None:
+    done = trackr("ingest", str(mixed), "--dry-run")
+    assert done.code == 3
+    assert done.out.startswith("would load 4 records: runs 1 new")
+    assert not (tmp_path / ".trackr").exists()
+    dry = trackr("ingest", str(mixed), "--dry-run", "--json").json()
+    real = trackr("ingest", str(mixed), "--json").json()
+    for name in ("new", "updated", "unchanged", "records", "partial", "rejected", "skipped", "sources"):
+        assert dry[name] == real[name], name
+    assert (dry["dry_run"], dry["loaded"], real["dry_run"], real["loaded"]) == (True, False, False, True)
+
+
+def test_a_dry_run_on_a_store_tells_new_from_changed(trackr: Trackr, good: Path) -> None:
+    trackr("ingest", str(good))
+    write_rows(good / "a.jsonl", run_rows(n=5))
+    write_rows(good / "b.jsonl", run_rows("lab/Beta"))
+    dry = trackr("ingest", str(good), "--dry-run", "--json").json()
+    real = trackr("ingest", str(good), "--json").json()
+    assert (dry["records"], real["records"]) == (9, 9)
+    assert (dry["new"], dry["updated"]) == (real["new"], real["updated"]) == (1, 1)
+
+
+JSON_KEYS = {
+    *("dry_run", "sources", "new", "updated", "unchanged", "duplicate", "outdated", "removed", "partial", "records", "bytes", "labels"),
+    *("nul_characters", "skipped", "rejected", "unknown_models", "unknown_benchmarks", "not_counting", "loaded", "ingest_id", "seconds"),
+}
+
+
+def test_json_has_a_fixed_shape_and_nothing_else_on_stdout(trackr: Trackr, mixed: Path) -> None:
+    done = trackr("ingest", str(mixed), "--json")
+    report = done.json()
+    assert set(report) == JSON_KEYS
+    assert (done.code, report["new"], report["records"], report["ingest_id"]) == (3, 1, 4, 1)
+    assert report["skipped"] == [f"{mixed}/notes.md"]
+    assert [set(one) for one in report["rejected"]] == [{"file", "line", "reason", "text"}]
+    assert (report["rejected"][0]["line"], report["rejected"][0]["text"]) == (4, "{broken")
+    assert set(trackr("ingest", str(mixed), "--json").json()) == JSON_KEYS
+
+
+@pytest.mark.parametrize(("arguments", "code", "kind"), [(["nowhere"], 2, "usage"), (["--nonsense"], 2, "usage"), ([".", "--db", "text.db"], 1, "database")])
+def test_json_errors_have_a_fixed_shape(trackr: Trackr, tmp_path: Path, arguments: list[str], code: int, kind: str) -> None:
+    (tmp_path / "text.db").write_text("this is text, not a database")
+    done = trackr("ingest", *arguments, "--json")
+    error = done.json()["error"]
+    assert (done.code, done.err, set(error), error["kind"]) == (code, "", {"kind", "message", "where", "hint"}, kind)
+
+
+def test_progress_goes_to_stderr_only_and_only_on_a_terminal(good: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cli.main", "ingest", str(good), "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    shown = {}
+    for option in ("", "-q"):
+        ours, theirs = pty.openpty()
+        done = subprocess.run([*command, *filter(None, [option])], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False)
+        os.write(theirs, b".")
+        shown[option] = os.read(ours, 65536)
+        os.close(ours)
+        os.close(theirs)
+        assert json.loads(done.stdout)["sources"] == 1
+        write_rows(good / "b.jsonl", run_rows("lab/Beta", n=1))
+        (good / "b.jsonl").rename(good / "a.jsonl")
+    assert b"reading 1 of 1" in shown[""]
+    assert shown["-q"] == b"."
+    piped = subprocess.run([*command[:-1], "--db", "other.db"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert piped.stderr == ""
