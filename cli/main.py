@@ -95,12 +95,20 @@ def main(args: Sequence[str] | None = None) -> None:
             err.show()
         code = _report(arguments, "usage", err.format_message(), None, None, err.exit_code, quiet=True)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("trackr: interrupted", err=True)
-        code = 130
+        code = _interrupted()
+    except RuntimeError as err:
+        if "interrupted" not in str(err).lower():  # how DuckDB tells a Ctrl-C that came while it worked
+            raise
+        code = _interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _interrupted() -> int:
+    click.echo("trackr: interrupted", err=True)
+    return 130
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from dataclasses import replace
@@ -241,12 +242,12 @@ class Tracker:
         return self.lake.is_fresh(state)
 
     def session(self, *, sync: bool = True) -> Session:
-        """DuckDB over the lake, synchronised first when the database is newer."""
-        from tracker.lake import connect
+        """DuckDB over the lake, synchronised first when the database is newer and the lake may be written."""
+        from tracker.lake import connect, freshen
 
         if sync and not self.fresh():
             self._end_session()
-            self.sync()
+            freshen(self.location, talk=logging.getLogger("trackr").warning)
         if self._session is None:
             self._session = connect(self.lake)
         return self._session
