@@ -37,7 +37,14 @@ def test_counts_and_versions(trackr: Trackr, database_url: str, tmp_path: Path) 
     trackr("ingest", "a.jsonl", *options)
     found = trackr("info", "--json", *options).json()
     rows = found["rows"]
-    assert (rows["runs"], rows["records"], rows["questions"], rows["trajectories"], rows["question_labels"], rows["rejections"]) == (1, 4, 4, 4, 4, 0)
+    assert (rows["runs"], rows["records"], rows["questions"], rows["trajectories"], rows["question_labels"], rows["rejections"]) == (
+        1,
+        4,
+        4,
+        4,
+        4,
+        0,
+    )
     assert found["database"]["data_version"] == found["lake"]["data_version"]
     assert found["database"]["said by"] == "--db"
     assert found["lake"]["folder"] == str(tmp_path / "elsewhere")

@@ -72,7 +72,10 @@ def test_files_that_are_no_output_are_no_fault(trackr: Trackr, tmp_path: Path) -
     assert (done.code, done.err) == (0, "")
 
 
-@pytest.mark.parametrize("arguments", [["nowhere"], [], ["--workers", "-1", "."], [".", "--study", "none.toml"], [".", "--db", "mysql://x/y"], [".", "--db", "sqlite://"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["nowhere"], [], ["--workers", "-1", "."], [".", "--study", "none.toml"], [".", "--db", "mysql://x/y"], [".", "--db", "sqlite://"]],
+)
 def test_wrong_usage_is_2_and_touches_nothing(trackr: Trackr, tmp_path: Path, arguments: list[str]) -> None:
     done = trackr("ingest", *arguments)
     assert (done.code, done.out) == (2, "")
@@ -84,7 +87,10 @@ def test_a_database_that_fails_is_1(trackr: Trackr, good: Path, tmp_path: Path) 
     (tmp_path / "text.db").write_text("this is text, not a database")
     done = trackr("ingest", str(good), "--db", "text.db")
     assert (done.code, done.out) == (1, "")
-    assert done.err == f"trackr: {tmp_path}/text.db: this file cannot be read as a SQLite database: file is not a database (restore a copy, or choose another path with --db and ingest again)\n"
+    assert (
+        done.err
+        == f"trackr: {tmp_path}/text.db: this file cannot be read as a SQLite database: file is not a database (restore a copy, or choose another path with --db and ingest again)\n"
+    )
 
 
 def test_interrupted_is_130(trackr: Trackr, good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +152,9 @@ def test_json_has_a_fixed_shape_and_nothing_else_on_stdout(trackr: Trackr, mixed
     assert set(trackr("ingest", str(mixed), "--json").json()) == JSON_KEYS
 
 
-@pytest.mark.parametrize(("arguments", "code", "kind"), [(["nowhere"], 2, "usage"), (["--nonsense"], 2, "usage"), ([".", "--db", "text.db"], 1, "database")])
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind"), [(["nowhere"], 2, "usage"), (["--nonsense"], 2, "usage"), ([".", "--db", "text.db"], 1, "database")]
+)
 def test_json_errors_have_a_fixed_shape(trackr: Trackr, tmp_path: Path, arguments: list[str], code: int, kind: str) -> None:
     (tmp_path / "text.db").write_text("this is text, not a database")
     done = trackr("ingest", *arguments, "--json")
@@ -160,7 +168,9 @@ def test_progress_goes_to_stderr_only_and_only_on_a_terminal(good: Path, tmp_pat
     shown = {}
     for option in ("", "-q"):
         ours, theirs = pty.openpty()
-        done = subprocess.run([*command, *filter(None, [option])], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False)
+        done = subprocess.run(
+            [*command, *filter(None, [option])], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs, check=False
+        )
         os.write(theirs, b".")
         shown[option] = os.read(ours, 65536)
         os.close(ours)

@@ -38,7 +38,9 @@ def domain(trackr: Trackr) -> str:
 
 
 def test_import_counts_and_the_second_time_changes_nothing(trackr: Trackr) -> None:
-    assert trackr("labels", "import", "labels.csv").out == "3 labels read: 3 new, 0 changed; 1 wait for questions that no run has asked yet\n"
+    assert (
+        trackr("labels", "import", "labels.csv").out == "3 labels read: 3 new, 0 changed; 1 wait for questions that no run has asked yet\n"
+    )
     assert trackr("labels", "import", "labels.csv", "--json").json() == {"read": 3, "added": 0, "changed": 0, "waiting": 1}
 
 
@@ -69,7 +71,10 @@ def test_a_bad_file_names_its_line_and_changes_nothing(trackr: Trackr, tmp_path:
     (tmp_path / "bad.csv").write_text(LABELS + "Bench,,domain,D3,us\n")
     done = trackr("labels", "import", "bad.csv")
     assert (done.code, done.out) == (3, "")
-    assert done.err == "trackr: bad.csv: line 5: expected a value for question_key, found 'none' (columns are benchmark, question_key, scheme, value, source)\n"
+    assert (
+        done.err
+        == "trackr: bad.csv: line 5: expected a value for question_key, found 'none' (columns are benchmark, question_key, scheme, value, source)\n"
+    )
     assert trackr("labels", "export").out == LABELS.splitlines()[0] + "\n"
 
 
@@ -80,4 +85,8 @@ def test_wrong_usage_is_2(trackr: Trackr, arguments: list[str]) -> None:
 
 def test_an_export_that_cannot_be_written_is_one_line(trackr: Trackr) -> None:
     done = trackr("labels", "export", "none/out.csv")
-    assert (done.code, done.out, done.err) == (1, "", "trackr: none/out.csv: cannot be written: No such file or directory (choose another file)\n")
+    assert (done.code, done.out, done.err) == (
+        1,
+        "",
+        "trackr: none/out.csv: cannot be written: No such file or directory (choose another file)\n",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def trackr(capfd: pytest.CaptureFixture[str], database_url: str, tmp_path: Path) -> Trackr:
     """On both engines, with three runs."""
     run = runner(capfd, "--db", database_url, "--lake", str(tmp_path / "lake"))
-    told = {"input_size": 448, "visual_tokens": 10, "scores": {"f1": 0.5}, "seed": 1}
+    told: dict[str, Any] = {"input_size": 448, "visual_tokens": 10, "scores": {"f1": 0.5}, "seed": 1}
     write_rows(tmp_path / "in" / "a.jsonl", run_rows("lab/Alpha", ended_at="2026-01-01T00:00:00Z", **told))
     write_rows(tmp_path / "in" / "b.jsonl", run_rows("lab/Beta", "Other", n=2, n_expected=3))
     write_rows(tmp_path / "in" / "c.jsonl", run_rows("lab/Alpha", ended_at="2026-01-02T00:00:00Z", **told))
@@ -41,7 +41,13 @@ def test_list_shows_every_run_with_its_id(trackr: Trackr, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("options", "ids"),
-    [(["--model", "lab/beta"], [2]), (["--model", "lab/%"], [1, 2, 3]), (["--benchmark", "bench"], [1, 3]), (["--status", "partial"], [2]), (["--model", "x"], [])],
+    [
+        (["--model", "lab/beta"], [2]),
+        (["--model", "lab/%"], [1, 2, 3]),
+        (["--benchmark", "bench"], [1, 3]),
+        (["--status", "partial"], [2]),
+        (["--model", "x"], []),
+    ],
 )
 def test_list_narrows(trackr: Trackr, options: list[str], ids: list[int]) -> None:
     assert [run["id"] for run in trackr("runs", "list", "--json", *options).json()] == ids

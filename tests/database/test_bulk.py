@@ -28,7 +28,15 @@ def database(database_url: str) -> Iterator[Database]:
         add(sa.insert(Model).values(id=1, name="m", series_id=1, origin="found"))
         add(sa.insert(Benchmark).values(id=1, name="b", origin="found"))
         add(sa.insert(Configuration).values(id=1, model_id=1, fingerprint="f"))
-        told = {"kind": "evaluation", "configuration_id": 1, "benchmark_id": 1, "model_name": "m", "source_format": "x", "source_uri": "u", "digest": "d"}
+        told = {
+            "kind": "evaluation",
+            "configuration_id": 1,
+            "benchmark_id": 1,
+            "model_name": "m",
+            "source_format": "x",
+            "source_uri": "u",
+            "digest": "d",
+        }
         told |= {"status": "finished", "current": False, "version": 1, "n_records": 0, "settings": {}, "tags": {}}
         add(sa.insert(Run), [{"id": number, "external_id": str(number), **told} for number in range(1, 4)])
         add(sa.insert(Question), [{"id": number, "benchmark_id": 1, "key": str(number), "hash_repeats": False} for number in range(1, 41)])
@@ -93,7 +101,9 @@ def test_a_column_that_is_the_same_throughout_comes_back_whole(database: Databas
 
 def test_pieces_are_bounded_and_ordered_by_run_and_key(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "CHUNK_ROWS", 7)
-    rows = [{"run_id": run, "question_id": question, "attempt": attempt} for run in (3, 1, 2) for question in (2, 1) for attempt in range(4)]
+    rows = [
+        {"run_id": run, "question_id": question, "attempt": attempt} for run in (3, 1, 2) for question in (2, 1) for attempt in range(4)
+    ]
     table = records(rows)
     round_trip(database, table)
     with database.read() as connection:
@@ -105,7 +115,9 @@ def test_pieces_are_bounded_and_ordered_by_run_and_key(database: Database, monke
 
 def test_times_are_utc_whatever_zone_they_came_in(database: Database) -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone(timedelta(hours=5, minutes=30)))
-    points = pa.Table.from_pylist([{"run_id": 1, "metric": "loss", "step": 1, "seq": 0, "value": 0.5, "logged_at": at}], schema=bulk.arrow_schema("metric_points"))
+    points = pa.Table.from_pylist(
+        [{"run_id": 1, "metric": "loss", "step": 1, "seq": 0, "value": 0.5, "logged_at": at}], schema=bulk.arrow_schema("metric_points")
+    )
     assert round_trip(database, points, "metric_points").column("logged_at").to_pylist() == [at.astimezone(UTC)]
     with database.write() as transaction:
         transaction.connection.execute(sa.insert(Ingest).values(started_at=at, paths=["x"], version="1"))

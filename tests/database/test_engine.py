@@ -57,10 +57,15 @@ def test_only_what_the_lake_copies_raises_the_data_version(database: Database) -
     add_family(database, "one")
     add_family(database, "two", changed=False)
     assert version(database) == 1
-    with pytest.raises(RuntimeError), database.write() as transaction:
-        transaction.connection.execute(sa.insert(Family).values(name="three"))
-        transaction.changed()
-        raise RuntimeError
+
+    def fail() -> None:
+        with database.write() as transaction:
+            transaction.connection.execute(sa.insert(Family).values(name="three"))
+            transaction.changed()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert version(database) == 1
     with database.read() as connection:
         assert families(connection) == ["one", "two"]
@@ -106,7 +111,13 @@ def test_a_second_writer_waits_for_the_first(database: Database) -> None:
 
 def test_foreign_keys_and_ids_that_never_come_back(database: Database) -> None:
     with pytest.raises(DatabaseError, match=r"(?i)foreign key"), database.write() as transaction:
-        transaction.connection.execute(sa.text("INSERT INTO " + ("" if database.dialect == "sqlite" else "trackr.") + "run_sources (run_id, uri, digest, seen_at) VALUES (99, 'u', 'd', '2026-01-01')"))
+        transaction.connection.execute(
+            sa.text(
+                "INSERT INTO "
+                + ("" if database.dialect == "sqlite" else "trackr.")
+                + "run_sources (run_id, uri, digest, seen_at) VALUES (99, 'u', 'd', '2026-01-01')"
+            )
+        )
     add_family(database, "one")
     with database.write() as transaction:
         transaction.connection.execute(sa.delete(Family))

@@ -34,7 +34,9 @@ def open_store(url: str, folder: Path) -> Tracker:
 
 
 RUN = "r.source_format, r.external_id, b.name, m.name, c.fingerprint"
-JOINED = "JOIN configurations c ON r.configuration_id = c.id JOIN models m ON c.model_id = m.id LEFT JOIN benchmarks b ON r.benchmark_id = b.id"
+JOINED = (
+    "JOIN configurations c ON r.configuration_id = c.id JOIN models m ON c.model_id = m.id LEFT JOIN benchmarks b ON r.benchmark_id = b.id"
+)
 QUERIES = {
     "answers": "SELECT * EXCLUDE (run_id, question_id, configuration_id) FROM answers",
     "cells": "SELECT * EXCLUDE (run_id, configuration_id) FROM cells",

@@ -43,17 +43,26 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "a comma too many": (LINES[1][:-1] + b",}", "not valid JSON at column"),
     "bytes that are no UTF-8": (LINES[1].replace(b"q1", b"q\xff1"), "is not UTF-8 (convert the file with: iconv"),
     "a list": (b"[1, 2]", "expected a JSON object, found list"),
-    "wrong type of correct": (LINES[1].replace(b"false", b'"perhaps"'), "column correct: expected true or false (or 1 or 0), found 'perhaps'"),
-    "wrong type of tokens": (LINES[1][:-1] + b', "visual_tokens": "many"}', "column visual_tokens: expected a whole number from 0, found 'many'"),
+    "wrong type of correct": (
+        LINES[1].replace(b"false", b'"perhaps"'),
+        "column correct: expected true or false (or 1 or 0), found 'perhaps'",
+    ),
+    "wrong type of tokens": (
+        LINES[1][:-1] + b', "visual_tokens": "many"}',
+        "column visual_tokens: expected a whole number from 0, found 'many'",
+    ),
     "a probability above one": (LINES[1][:-1] + b', "p_gold": 1.5}', "column p_gold: expected a number from 0 to 1, found 1.5"),
     "no id": (LINES[1].replace(b'"q1"', b"null"), "a value for question_id"),
     "no model": (LINES[1].replace(b'"lab/Alpha"', b'""'), "a value for model"),
     "neither correct nor score": (LINES[1].replace(b'"correct": false', b'"x": 1'), "expected correct or score, found neither"),
     "an option letter outside the options": (
-        LINES[1].replace(b'"correct": false', b'"correct": true') [:-1] + b', "prediction": "E", "options": ["a", "b"]}',
+        LINES[1].replace(b'"correct": false', b'"correct": true')[:-1] + b', "prediction": "E", "options": ["a", "b"]}',
         "column prediction: expected an option from A to B, found 'E'",
     ),
-    "a gold letter outside the options": (LINES[1][:-1] + b', "gold": "C", "options": ["a", "b"]}', "column gold: expected an option from A to B, found 'C'"),
+    "a gold letter outside the options": (
+        LINES[1][:-1] + b', "gold": "C", "options": ["a", "b"]}',
+        "column gold: expected an option from A to B, found 'C'",
+    ),
     "nested too deeply": (LINES[1][:-1] + b', "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
 }
 
@@ -77,9 +86,14 @@ def test_a_bad_line_is_refused_alone(store: Tracker, tmp_path: Path, name: str) 
 
 
 def test_nan_and_infinity_literals_are_values(store: Tracker, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_bytes(LINES[0] + b"\n" + LINES[1].replace(b'"correct": false', b'"score": NaN, "p_gold": NaN, "latency_s": NaN') + b"\n")
+    (tmp_path / "a.jsonl").write_bytes(
+        LINES[0] + b"\n" + LINES[1].replace(b'"correct": false', b'"score": NaN, "p_gold": NaN, "latency_s": NaN') + b"\n"
+    )
     assert store.ingest(tmp_path / "a.jsonl").exit_code == 0
-    assert store.sql("select special, p_gold, latency_s from records order by question_id").fetchall() == [(None, None, None), ("nan", None, None)]
+    assert store.sql("select special, p_gold, latency_s from records order by question_id").fetchall() == [
+        (None, None, None),
+        ("nan", None, None),
+    ]
 
 
 @pytest.mark.parametrize("left", range(1, 14))
@@ -124,7 +138,9 @@ def test_stated_attempts_that_repeat_are_numbered_anew(store: Tracker, tmp_path:
     assert store.sql("select attempt from records order by 1").fetchall() == [(0,), (3,), (4,), (5,)]
 
 
-def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_time(store: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_while_it_is_read_is_left_for_the_next_time(
+    store: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tracker.readers import native
 
     path = write_rows(tmp_path / "a.jsonl", run_rows(n=2))
@@ -167,7 +183,7 @@ def heeding_permissions(*arguments: str, cwd: str = "/") -> subprocess.Completed
     """The command as a user whom file permissions bind."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "cli.main", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, preexec_fn=_heed_permissions)  # noqa: PLW1509 - no threads here
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, preexec_fn=_heed_permissions)
 
 
 def _heed_permissions() -> None:
@@ -230,7 +246,19 @@ def test_a_disk_that_is_full_loses_nothing_and_the_next_ingest_completes(sqlite_
     write_rows(folder / "b.jsonl", [{**row, "response": "y" * 2000} for row in run_rows("lab/Beta", n=3000)])
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for limit in (1 << 20, 3 << 20, 5 << 20):
-        command = [sys.executable, "-c", FULL, str(limit), "ingest", str(folder), "--db", sqlite_url, "--lake", str(tmp_path / "lake"), "-q"]
+        command = [
+            sys.executable,
+            "-c",
+            FULL,
+            str(limit),
+            "ingest",
+            str(folder),
+            "--db",
+            sqlite_url,
+            "--lake",
+            str(tmp_path / "lake"),
+            "-q",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         assert done.returncode == 1, (limit, done.stdout, done.stderr)
         assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -266,10 +294,15 @@ def damage(path: Path) -> None:
     path.write_bytes(content)
 
 
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 SPOILS: dict[str, tuple[Callable[[Path], object], str]] = {
     "damaged": (damage, "malformed|cannot be read as a SQLite database"),
     "no database": (lambda path: path.write_text("hello, this is text\n"), "not a SQLite database|file is not a database"),
-    "a folder": (lambda path: (path.unlink(), path.mkdir()), "the database path is a folder"),
+    "a folder": (replace_by_folder, "the database path is a folder"),
 }
 
 
@@ -282,7 +315,12 @@ def test_a_file_that_is_no_sound_database(sqlite_url: str, tmp_path: Path, name:
     spoil(tmp_path / "trackr.db")
     for leftover in tmp_path.glob("trackr.db-*"):
         leftover.unlink()
-    for action in (lambda store: store.ingest(path), lambda store: store.sql("select count(*) from runs"), lambda store: store.database()):
+    actions: list[Callable[[Tracker], object]] = [
+        lambda store: store.ingest(path),
+        lambda store: store.sql("select count(*) from runs"),
+        lambda store: store.database(),
+    ]
+    for action in actions:
         with open_store(sqlite_url, tmp_path) as store, pytest.raises(DatabaseError, match=reason) as caught:
             action(store)
         assert caught.value.where == str(tmp_path / "trackr.db")
@@ -383,8 +421,24 @@ def test_nul_characters_are_replaced_and_counted(each_store: Tracker, tmp_path: 
 
 
 def test_texts_that_trouble_csv_and_sql_come_back_as_they_were(each_store: Tracker, tmp_path: Path) -> None:
-    texts = ["", " ", "\\.", "a\n\\.\nb", "\\N", 'quote " and, comma', "tab\tand\r\nline", "\u2028\u0085", "🦆" * 3, "'; drop table runs; --", "\x01\x1f", "NULL"]
-    write_rows(tmp_path / "a.jsonl", [{**run_rows(n=1)[0], "question_id": f"{i:02}", "response": text, "text": text or None} for i, text in enumerate(texts)])
+    texts = [
+        "",
+        " ",
+        "\\.",
+        "a\n\\.\nb",
+        "\\N",
+        'quote " and, comma',
+        "tab\tand\r\nline",
+        "\u2028\u0085",
+        "🦆" * 3,
+        "'; drop table runs; --",
+        "\x01\x1f",
+        "NULL",
+    ]
+    write_rows(
+        tmp_path / "a.jsonl",
+        [{**run_rows(n=1)[0], "question_id": f"{i:02}", "response": text, "text": text or None} for i, text in enumerate(texts)],
+    )
     assert each_store.ingest(tmp_path / "a.jsonl").exit_code == 0
     query = "select response, text from records join questions on question_id = questions.id order by key"
     assert each_store.sql(query).fetchall() == [(text, text or None) for text in texts]

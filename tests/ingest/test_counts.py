@@ -35,7 +35,11 @@ def raw_runs(seed: int) -> list[list[Row]]:
                 for question in range(6):
                     for repetition in range(draw.choice([1, 2])):
                         for _ in range(draw.choice([1, 1, 2])):
-                            row: Row = {"question_id": f"q{question}", "repetition": repetition, "correct": draw.choice([True, False, None])}
+                            row: Row = {
+                                "question_id": f"q{question}",
+                                "repetition": repetition,
+                                "correct": draw.choice([True, False, None]),
+                            }
                             if row["correct"] is None:
                                 row["score"] = draw.choice([0, 0.25, 1.0, 7.5, -1, None])
                             row["p_gold"] = draw.choice([None, 0.0, 0.5, 1.0])
@@ -75,11 +79,11 @@ def expected_cells(runs: list[list[Row]], parameters: dict[str, int | None]) -> 
         scored = [row for row in rows if credit(row) is not None]
         if not scored:
             continue
-        credits = [credit(row) or 0.0 for row in scored]
+        given = [credit(row) or 0.0 for row in scored]
         prompt, count = mean([row["prompt_tokens"] for row in scored]), parameters[rows[0]["model"]]
         flops = None if prompt is None or count is None else 2.0 * count * prompt
         told = (mean([row["visual_tokens"] for row in scored]), prompt, flops, mean([row["latency_s"] for row in scored]))
-        cells[rows[0]["model"], rows[0]["input_size"]] = (len(scored), len(scored) - sum(credits), 1 - fmean(credits), *told)
+        cells[rows[0]["model"], rows[0]["input_size"]] = (len(scored), len(scored) - sum(given), 1 - fmean(given), *told)
     return cells
 
 
@@ -110,7 +114,9 @@ def test_cells_and_trajectories_are_what_plain_python_says(each_store: Tracker, 
     each_store.ingest(tmp_path / "in")
     parameters = dict(each_store.sql("select m.name, b.parameters from models m left join backbones b on m.backbone_id = b.id").fetchall())
     assert parameters["Qwen2.5-VL-7B"]
-    cells = each_store.sql("select model, input_size, n, errors, error, visual_tokens, prompt_tokens, flops, latency_s from cells").fetchall()
+    cells = each_store.sql(
+        "select model, input_size, n, errors, error, visual_tokens, prompt_tokens, flops, latency_s from cells"
+    ).fetchall()
     assert rounded({row[:2]: row[2:] for row in cells}) == rounded(expected_cells(runs, parameters))
     series = {"Qwen2.5-VL-3B": "Qwen2.5-VL", "Qwen2.5-VL-7B": "Qwen2.5-VL", "lab/Unknown": "lab/Unknown"}
     wanted = expected_trajectories(runs, series)
@@ -165,7 +171,9 @@ def test_zero_is_a_value_and_null_is_not(each_store: Tracker, tmp_path: Path) ->
     rows = [{**run_rows(n=1)[0], "question_id": "zero", **dict.fromkeys(numbers, 0)}, {**run_rows(n=1)[0], "question_id": "none"}]
     write_rows(tmp_path / "a.jsonl", rows)
     each_store.ingest(tmp_path / "a.jsonl")
-    found = each_store.sql(f"select {', '.join(numbers)} from records join questions on question_id = questions.id order by key desc").fetchall()
+    found = each_store.sql(
+        f"select {', '.join(numbers)} from records join questions on question_id = questions.id order by key desc"
+    ).fetchall()
     assert found == [(0,) * len(numbers), (None,) * len(numbers)]
 
 

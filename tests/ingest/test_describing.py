@@ -56,7 +56,9 @@ def test_a_description_links_again_what_was_ingested_before_it(each_store: Track
 def test_importing_an_export_changes_nothing(each_store: Tracker, tmp_path: Path) -> None:
     write_rows(tmp_path / "a.jsonl", run_rows())
     each_store.ingest(tmp_path / "a.jsonl")
-    toml(tmp_path / "own.toml", '[models.Mine]\nbackbone = "Qwen3-8B"\naliases = ["lab/Mine"]\n[benchmarks.B]\ntasks = { c = "reasoning" }\n')
+    toml(
+        tmp_path / "own.toml", '[models.Mine]\nbackbone = "Qwen3-8B"\naliases = ["lab/Mine"]\n[benchmarks.B]\ntasks = { c = "reasoning" }\n'
+    )
     each_store.import_catalog(tmp_path / "own.toml")
     before = content(each_store)
     version = each_store.session().data_version
@@ -79,7 +81,7 @@ def test_what_was_imported_is_not_overwritten_by_what_is_shipped(store: Tracker,
     from tracker.catalog import load
     from tracker.ingest.catalog import SHIPPED, import_catalog
 
-    store.import_catalog(toml(tmp_path / "own.toml", '[benchmarks.TreeBench]\nn_questions = 7\n'))
+    store.import_catalog(toml(tmp_path / "own.toml", "[benchmarks.TreeBench]\nn_questions = 7\n"))
     import_catalog(store.database(), load(), origin=SHIPPED)
     with store.database().write() as transaction:
         transaction.connection.exec_driver_sql("UPDATE store SET catalog_digest = 'older'")
@@ -95,7 +97,9 @@ def test_a_model_named_as_a_series_keeps_a_series_of_its_own(each_store: Tracker
 
 
 def test_a_found_model_that_is_a_language_model_has_its_parameters(each_store: Tracker, tmp_path: Path) -> None:
-    write_rows(tmp_path / "a.jsonl", run_rows("Qwen/Qwen3-8B") + run_rows("Qwen__Qwen3-4B") + run_rows("qwen3-14b") + run_rows("lab/Nothing"))
+    write_rows(
+        tmp_path / "a.jsonl", run_rows("Qwen/Qwen3-8B") + run_rows("Qwen__Qwen3-4B") + run_rows("qwen3-14b") + run_rows("lab/Nothing")
+    )
     each_store.ingest(tmp_path / "a.jsonl")
     found = dict(each_store.sql("select model, parameters from cells").fetchall())
     assert found["Qwen/Qwen3-8B"] == 8_190_735_360

@@ -24,7 +24,9 @@ def rows_of(store: Tracker, query: str) -> list[tuple[Any, ...]]:
 def described(rows: list[dict[str, Any]], prefix: str = "") -> list[dict[str, Any]]:
     """Rows whose questions have text and options, in an order that depends on the prefix."""
     options = ["cat", "dog"] if not prefix else ["dog", "cat"]
-    return [{**row, "question_id": prefix + row["question_id"], "text": f"What is in {row['question_id']}?", "options": options} for row in rows]
+    return [
+        {**row, "question_id": prefix + row["question_id"], "text": f"What is in {row['question_id']}?", "options": options} for row in rows
+    ]
 
 
 # ---- questions -------------------------------------------------------------------------------
@@ -44,7 +46,9 @@ def test_where_a_run_has_the_content_twice_nothing_is_joined(each_store: Tracker
     """Option-permuted cycles with ids of their own are questions of their own."""
     cycles = [{**row, "question_id": f"c{i}", "text": "Same?", "options": ["cat", "dog"]} for i, row in enumerate(run_rows(n=2))]
     write_rows(tmp_path / "in" / "a.jsonl", cycles)
-    write_rows(tmp_path / "in" / "b.jsonl", [{**run_rows("lab/Other", n=1)[0], "question_id": "x", "text": "Same?", "options": ["cat", "dog"]}])
+    write_rows(
+        tmp_path / "in" / "b.jsonl", [{**run_rows("lab/Other", n=1)[0], "question_id": "x", "text": "Same?", "options": ["cat", "dog"]}]
+    )
     each_store.ingest(tmp_path / "in")
     assert rows_of(each_store, "select count(*), count(same_as_id) from questions") == [(3, 0)]
 
@@ -108,7 +112,9 @@ def test_every_named_column_and_nothing_else_makes_a_configuration(each_store: T
     write_rows(tmp_path / "b.jsonl", [{**row, "seed": 1, "device": "cuda:1"} for row in rows])
     each_store.ingest(tmp_path / "b.jsonl")
     assert rows_of(each_store, "select fingerprint from configurations order by 1") == fingerprints
-    assert {(row[0]) for row in rows_of(each_store, "select settings from runs where source_uri like '%b.jsonl'")} == {'{"device":"cuda:1","seed":1}'}
+    assert {(row[0]) for row in rows_of(each_store, "select settings from runs where source_uri like '%b.jsonl'")} == {
+        '{"device":"cuda:1","seed":1}'
+    }
 
 
 # ---- runs ------------------------------------------------------------------------------------
@@ -197,7 +203,10 @@ def test_runs_of_a_file_that_differ_by_a_spelling_only_are_told_apart(store: Tra
     spellings = ["Qwen/Qwen2.5-VL-7B-Instruct", "Qwen2.5-VL-7B-Instruct"]
     path = write_rows(tmp_path / "a.jsonl", [row for name in reversed(spellings) for row in run_rows(name)])
     store.ingest(path)
-    assert rows_of(store, "select model_name, external_id = source_uri from runs order by 1") == [(spellings[0], True), (spellings[1], False)]
+    assert rows_of(store, "select model_name, external_id = source_uri from runs order by 1") == [
+        (spellings[0], True),
+        (spellings[1], False),
+    ]
     assert rows_of(store, "select count(*), count(distinct configuration_id) from runs") == [(2, 1)]
     os.utime(path)
     assert store.ingest(path).unchanged == 2

@@ -26,7 +26,9 @@ def test_a_logged_run_is_stored_when_its_block_ends(each_store: Tracker) -> None
         run.log(question_id="4", response="no answer found")
     assert run.report is not None
     assert (run.report.new, run.report.records) == (1, 5)
-    found = each_store.sql("select question_key, attempt, status, credit, counts, p_gold, visual_tokens, domain, n_options from answers order by 1, 2").fetchall()
+    found = each_store.sql(
+        "select question_key, attempt, status, credit, counts, p_gold, visual_tokens, domain, n_options from answers order by 1, 2"
+    ).fetchall()
     assert found == [
         ("1", 0, "scored", 1.0, True, 0.5, 0, "D1", None),
         ("2", 0, "scored", 0.25, False, None, None, None, 2),
@@ -34,17 +36,27 @@ def test_a_logged_run_is_stored_when_its_block_ends(each_store: Tracker) -> None
         ("3", 0, "unscored", None, False, None, None, None, None),
         ("4", 0, "unscored", None, False, None, None, None, None),
     ]
-    assert each_store.sql("select option_scores, special from records order by question_id, attempt").fetchall()[1:4:2] == [("[-1.0,-2.0]", None), (None, "nan")]
+    assert each_store.sql("select option_scores, special from records order by question_id, attempt").fetchall()[1:4:2] == [
+        ("[-1.0,-2.0]", None),
+        (None, "nan"),
+    ]
     facts = each_store.sql("select external_id, source_format, status, settings, started_at <= ended_at, current from runs").fetchall()
     assert facts == [("mine", "log", "finished", '{"seed":3}', True, True)]
     assert each_store.sql("select input_mode, input_size, n from cells").fetchall() == [("fixed", 448, 3)]
 
 
 def test_an_error_in_the_block_stores_a_partial_run_and_goes_on(store: Tracker) -> None:
-    with pytest.raises(ZeroDivisionError), store.run(model="m", benchmark="b") as run:
-        run.log(question_id="1", correct=True)
-        run.log(question_id="2", score=1 / 0)
-    assert store.sql("select status, status_reason, n_records, current from runs").fetchall() == [("partial", "ZeroDivisionError: division by zero", 1, False)]
+
+    def evaluate() -> None:
+        with store.run(model="m", benchmark="b") as run:
+            run.log(question_id="1", correct=True)
+            run.log(question_id="2", score=1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        evaluate()
+    assert store.sql("select status, status_reason, n_records, current from runs").fetchall() == [
+        ("partial", "ZeroDivisionError: division by zero", 1, False)
+    ]
 
 
 def test_the_same_run_id_replaces_and_another_adds(store: Tracker) -> None:
@@ -73,7 +85,10 @@ def test_values_of_numpy_are_values(store: Tracker) -> None:
 
 
 def test_mistakes_are_said_when_they_are_made(store: Tracker) -> None:
-    with pytest.raises(UsageError, match="unknown field 'visual_token' .did you mean visual_tokens"), store.run(model="m", benchmark="b") as run:
+    with (
+        pytest.raises(UsageError, match=r"unknown field 'visual_token' .did you mean visual_tokens"),
+        store.run(model="m", benchmark="b") as run,
+    ):
         run.log(question_id="1", correct=True, visual_token=1)
     with pytest.raises(UsageError, match="neither correct nor score"), store.run(model="m", benchmark="b") as run:
         run.log(question_id="1")
