@@ -96,7 +96,12 @@ def _counts(report: IngestReport, location: Location) -> str:
     parts = [f"{report.new:,} new", f"{report.updated:,} updated", f"{report.unchanged:,} unchanged"]
     parts += [
         f"{count:,} {name}"
-        for count, name in ((report.duplicate, "found again elsewhere"), (report.outdated, "older than what is stored"), (report.removed, "removed"), (report.partial, "not finished"))
+        for count, name in (
+            (report.duplicate, "found again elsewhere"),
+            (report.outdated, "older than what is stored"),
+            (report.removed, "removed"),
+            (report.partial, "not finished"),
+        )
         if count
     ]
     skipped = f"; {len(report.skipped):,} files are no evaluation output" if report.skipped else ""

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from tracker.ingest.report import IngestReport
 
 
-def rehearse(job: Job, url: str, report: IngestReport, spool: Path, *, workers: int | None, progress: Callable[[str, int, int], None] | None) -> None:
+def rehearse(
+    job: Job, url: str, report: IngestReport, spool: Path, *, workers: int | None, progress: Callable[[str, int, int], None] | None
+) -> None:
     """Read everything and load nothing; the report says what would come in and what would be refused.
 
     Runs of a changed source are counted as updated without looking which of them are the same as before.
