@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from analyses.grouping import mean_by, spread_by
+from analyses.persistence import quartile_means
 from analyses.regimes import REGIMES
 
 if TYPE_CHECKING:
@@ -67,14 +68,8 @@ def quartiles(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> a
         for line_code, line_name in enumerate(labels[line].labels):
             members = matched.keep & (labels[panel].codes == panel_code) & (labels[line].codes == line_code)
             if members.any():
-                means = matched.levels["a"][members].mean(axis=0)
-                size = int(members.sum())
-                rows += [
-                    _finite(
-                        {panel: panel_name or "none", line: line_name or "none", "quartile": q + 1, "accuracy": value, "trajectories": size}
-                    )
-                    for q, value in enumerate(means)
-                ]
+                group = {panel: panel_name or "none", line: line_name or "none"}
+                rows += [_finite(group | level) for level in quartile_means(matched, members)]
     base = alt.Chart(_values(rows)).mark_line(point=True)
     encoded = base.encode(
         x=alt.X("quartile:O", title="compute quartile", axis=alt.Axis(labelAngle=0)),

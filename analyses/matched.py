@@ -57,7 +57,7 @@ def match(data: Data, observations: Observations) -> Matched:
     options = n_options[data.trajectories.question]
     failures = {
         "no answer with known compute": np.bincount(rows, minlength=size) == 0,
-        "question not answered by every series": ~_in_every_series(data, rows),
+        "question without known compute in some series": ~_in_every_series(data, rows),
         "fewer than two backbone sizes": distinct_by(rows, observations.configuration, data.configurations.parameters, size) < 2,
         "fewer than two input sizes": distinct_by(rows, observations.configuration, _input_size(data), size) < 2,
         "an empty compute quartile (1, 3 or 4)": ~_quartiles_filled(rows, quartile, size),

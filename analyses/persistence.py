@@ -173,12 +173,13 @@ def quartiles_table(matched: Matched, labels: Mapping[str, Factor]) -> Table:
     for domain_code, domain in enumerate(labels["domain"].labels):
         for skill_code, skill in enumerate(labels["skill"].labels):
             members = matched.keep & (labels["domain"].codes == domain_code) & (labels["skill"].codes == skill_code)
-            rows += _quartiles(matched, members, {"domain": domain, "skill": skill}) if members.any() else []
+            if members.any():
+                rows += [{"domain": domain, "skill": skill} | level for level in quartile_means(matched, members)]
     columns = [
         Column("domain", "visual domain of the question"),
         Column("skill", "skill that the question asks for"),
         Column("quartile", "quartile of compute within the trajectory, 1 the lowest", "count"),
-        Column("trajectories", "trajectories of the matched cohort", "count"),
+        Column("trajectories", "trajectories of the matched cohort that have a configuration in this quartile", "count"),
         Column("accuracy", "mean accuracy", "share"),
         Column("p_gold", "mean probability of the correct option", "share"),
     ]
@@ -190,10 +191,11 @@ def quartiles_table(matched: Matched, labels: Mapping[str, Factor]) -> Table:
     )
 
 
-def _quartiles(matched: Matched, members: npt.NDArray[np.bool_], group: dict[str, Any]) -> list[dict[str, Any]]:
-    size = int(members.sum())
+def quartile_means(matched: Matched, members: npt.NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """Mean levels of some trajectories in each compute quartile; where ties leave a quartile empty, a trajectory is not in its mean."""
     a, p = matched.levels["a"][members], matched.levels["p"][members]
-    return [group | {"quartile": q + 1, "trajectories": size, "accuracy": mean(a[:, q]), "p_gold": mean(p[:, q])} for q in range(4)]
+    filled = (~np.isnan(a)).sum(axis=0)
+    return [{"quartile": q + 1, "trajectories": int(filled[q]), "accuracy": mean(a[:, q]), "p_gold": mean(p[:, q])} for q in range(4)]
 
 
 def mean(values: npt.NDArray[Any]) -> float:

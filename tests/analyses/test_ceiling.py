@@ -180,6 +180,54 @@ def test_quartiles_equal_loops_over_the_answers() -> None:
         assert row["accuracy"] == pytest.approx(fmean(members))
 
 
+def test_a_quartile_that_ties_leave_empty_is_not_counted() -> None:
+    """Three backbones x four sizes with the same tokens: three ties of four, at quartiles 1, 3 and 4; the other series fills all four."""
+    given = [
+        {
+            "question_id": 1,
+            "question_key": "k",
+            "benchmark": "One",
+            "suite": "S",
+            "domain": "D1",
+            "skill": "S1",
+            "n_options": 4,
+            "series": series,
+            "family": series,
+            "model": f"{series}-{model}",
+            "parameters": 1_000 * (1 + model),
+            "configuration_id": 100 * (series == "B") + 10 * model + size,
+            "input_mode": "fixed",
+            "input_size": 224 * (1 + size),
+            "visual_tokens": 256 if series == "A" else 256 + 7 * size,
+            "credit": 0.25 if series == "A" else 0.75,
+            "p_gold": 0.5,
+        }
+        for series in "AB"
+        for model in range(3)
+        for size in range(4)
+    ]
+    result = answer(given)
+    found = table(result, "quartiles", "quartile")
+    assert {quartile: (row["trajectories"], row["accuracy"]) for quartile, row in found.items()} == {
+        1: (2, 0.5),
+        2: (1, 0.75),
+        3: (2, 0.5),
+        4: (2, 0.5),
+    }
+    drawn = result.charts["quartiles"].to_dict()["data"]["values"]
+    assert [(row["quartile"], row["trajectories"], row["accuracy"]) for row in drawn] == [
+        (row["quartile"], row["trajectories"], row["accuracy"]) for row in found.values()
+    ]
+
+
+def test_a_series_without_compute_is_named_as_the_reason() -> None:
+    rows = [row | ({"parameters": None} if row["series"] == "B" else {}) for row in messy.rows(3, gaps=False)]
+    result = answer(rows)
+    counts = table(result, "cohort", "status")
+    assert counts["question without known compute in some series"]["trajectories"] == result.headline["trajectories"] / 2
+    assert counts["no answer with known compute"]["trajectories"] == result.headline["trajectories"] / 2
+
+
 def test_cohort_counts_every_trajectory_once(rows: list[dict[str, Any]]) -> None:
     result = answer(rows)
     counts = table(result, "cohort", "status")
