@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import tempfile
 import time
 from dataclasses import replace
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from tracker.lake import Lake, Session, Staging, SyncReport
     from tracker.logging import RunLog
     from tracker.study import Study
+
+
+SPOOL = "trackr-spool-"
+"""Beginning of the names of temporary folders; the number of the process follows."""
 
 
 def open(db: str | None = None, lake: str | Path | None = None) -> Tracker:  # noqa: A001 - `tracker.open` is the public name
@@ -115,24 +121,24 @@ class Tracker:
         workers: int | None,
         progress: Callable[[str, int, int], None] | None,
     ) -> None:
-        from tracker.ingest.run import carry_out, rehearse
+        from tracker.ingest.workers import Readings
 
         with spool_folder() as folder:
-            spool = Path(folder)
             if dry_run or strict:
+                from tracker.ingest.run import rehearse
+
                 rehearsal = replace(report, rejected=list(report.rejected))
-                rehearse(job, self.location.url, rehearsal, spool, workers=workers, progress=progress)
+                with Readings(job.plan.reading, job.study, Path(folder), workers=workers) as readings:
+                    rehearse(job, self.location.url, rehearsal, readings, progress=progress)
                 if dry_run or rehearsal.rejected:
                     for name in ("new", "updated", "duplicate", "removed", "partial", "records", "bytes", "rejected", "loaded"):
                         setattr(report, name, getattr(rehearsal, name))
                     return
-            database = self._database_for_writing()
-            staging = self.lake.staging()
-            try:
-                carry_out(job, database, report, spool, staged=staging, workers=workers, progress=progress)
+            with Readings(job.plan.reading, job.study, Path(folder), workers=workers) as readings, self.lake.staging() as staging:
+                from tracker.ingest.run import carry_out  # after the workers have begun: it loads the ORM
+
+                carry_out(job, self._database_for_writing(), report, readings, staged=staging, progress=progress)
                 self._sync(staging, progress)
-            finally:
-                staging.discard()
 
     def run(self, *, model: str, benchmark: str, run_id: str | None = None, **settings: Any) -> RunLog:
         """Log an evaluation from your own loop: `with t.run(model=..., benchmark=..., input_size=...) as run: run.log(...)`."""
@@ -263,9 +269,24 @@ class Tracker:
 
 
 def spool_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for what is read and not yet loaded."""
+    """A folder for what is read and not yet loaded; those that killed processes left behind are removed."""
     try:
-        return tempfile.TemporaryDirectory(prefix="trackr-")
+        for stale in Path(tempfile.gettempdir()).glob(f"{SPOOL}*-*"):
+            owner = stale.name.removeprefix(SPOOL).split("-")[0]
+            if owner.isdigit() and not _alive(int(owner)):
+                shutil.rmtree(stale, ignore_errors=True)
+        return tempfile.TemporaryDirectory(prefix=f"{SPOOL}{os.getpid()}-")
     except OSError as err:
         message = f"cannot make a temporary folder: {err.strerror}"
         raise TrackrError(message, hint="set TMPDIR to a folder with free space") from err
+
+
+def _alive(process: int) -> bool:
+    """Whether a process of this machine still runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

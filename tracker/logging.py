@@ -85,8 +85,6 @@ def _configuration(values: dict[str, Any]) -> Any:
 
     from tracker.batch import Settings
 
-    if values.get("input_size") is not None:
-        values = {"input_mode": "fixed", **values}
     try:
         return Settings(**values)
     except ValidationError as err:

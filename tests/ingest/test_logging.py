@@ -42,7 +42,7 @@ def test_a_logged_run_is_stored_when_its_block_ends(each_store: Tracker) -> None
     ]
     facts = each_store.sql("select external_id, source_format, status, settings, started_at <= ended_at, current from runs").fetchall()
     assert facts == [("mine", "log", "finished", '{"seed":3}', True, True)]
-    assert each_store.sql("select input_mode, input_size, n from cells").fetchall() == [("fixed", 448, 3)]
+    assert each_store.sql("select input_mode, input_size, n from cells").fetchall() == [(None, 448, 3)]
 
 
 def test_an_error_in_the_block_stores_a_partial_run_and_goes_on(store: Tracker) -> None:

@@ -74,17 +74,19 @@ class Loader:
         self._questions: Questions | None = None
         self._labels_seen: set[str] = set()
         self._group: list[Reading] = []
+        self._group_records = 0
         self._later: list[Reading] = []
 
     def add(self, reading: Reading) -> None:
         """Take one reading; loads the group when it is large enough."""
         self._group.append(reading)
-        if sum(run.n_records for one in self._group for run in one.runs) >= GROUP_RECORDS or len(self._group) >= GROUP_SOURCES:
+        self._group_records += sum(run.n_records for run in reading.runs)
+        if self._group_records >= GROUP_RECORDS or len(self._group) >= GROUP_SOURCES:
             self.flush()
 
     def flush(self) -> None:
         """Load what is waiting in one transaction."""
-        group, self._group = self._group, []
+        group, self._group, self._group_records = self._group, [], 0
         if not group:
             return
         try:

@@ -32,6 +32,8 @@ ATTRIBUTES: tuple[str, ...] = (
     "image_width",
     "image_height",
 )
+HASHES = frozenset({"content_hash", "hash_repeats"})
+"""Attributes that decide which keys are one question."""
 IN_LIMIT = 500
 
 
@@ -42,6 +44,7 @@ class Questions:
         self.connection = connection
         self._known: dict[int, dict[str, tuple[int, dict[str, Any]]]] = {}
         self._ids: dict[int, dict[str, int]] = {}
+        self._changed: dict[int, dict[str, Any]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
         self._first_facts: dict[int, pa.Table] = {}
         self.rehashed: set[int] = set()
@@ -75,7 +78,7 @@ class Questions:
     def merge_rows(self, benchmark_id: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         """Insert new keys, complete old ones; returns ids by key."""
         known = self._benchmark(benchmark_id)
-        new, changed = [], []
+        new = []
         for row in rows:
             stored = known.get(row["key"])
             if stored is None:
@@ -89,20 +92,26 @@ class Questions:
                 )
             elif update := _differences(stored[1], row):
                 stored[1].update(update)
-                changed.append({"row_id": stored[0], **stored[1]})
+                self._changed[stored[0]] = stored[1]
+                if not HASHES.isdisjoint(update):
+                    self.rehashed.add(benchmark_id)
         if new:
             self._insert(benchmark_id, new)
-        if changed:
-            bound = [{f"b_{name}": value for name, value in row.items()} for row in changed]
-            assignments: dict[str, Any] = {name: sa.bindparam(f"b_{name}") for name in ATTRIBUTES}
-            table = bulk.table("questions")
-            self.connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_row_id")).values(assignments), bound)
-        if new or changed:
             self.rehashed.add(benchmark_id)
         return {row["key"]: known[row["key"]][0] for row in rows}
 
+    def write_changes(self) -> None:
+        """Write what was merged into questions that were stored before."""
+        if self._changed:
+            bound = [{"b_id": row_id, **{f"b_{name}": value for name, value in row.items()}} for row_id, row in self._changed.items()]
+            assignments: dict[str, Any] = {name: sa.bindparam(f"b_{name}") for name in ATTRIBUTES}
+            table = bulk.table("questions")
+            self.connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(assignments), bound)
+            self._changed.clear()
+
     def join_keys(self) -> set[int]:
         """Join keys that are the same question (`same_as_id`); returns the benchmarks where a link changed."""
+        self.write_changes()
         changed = {benchmark_id for benchmark_id in sorted(self.rehashed) if _join_benchmark(self.connection, benchmark_id)}
         self.rehashed.clear()
         return changed

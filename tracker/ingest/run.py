@@ -16,22 +16,19 @@ from tracker.ingest.load import Loader
 from tracker.ingest.plan import printable
 from tracker.ingest.read import refusal
 from tracker.ingest.report import Rejected
-from tracker.ingest.workers import read_all
 from tracker.schema import Import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tracker.database import Database
     from tracker.ingest.load import Staged
     from tracker.ingest.prepare import Job
     from tracker.ingest.report import IngestReport
+    from tracker.ingest.workers import Readings
 
 
-def rehearse(
-    job: Job, url: str, report: IngestReport, spool: Path, *, workers: int | None, progress: Callable[[str, int, int], None] | None
-) -> None:
+def rehearse(job: Job, url: str, report: IngestReport, readings: Readings, *, progress: Callable[[str, int, int], None] | None) -> None:
     """Read everything and load nothing; the report says what would come in and what would be refused.
 
     Runs of a changed source are counted as updated without looking which of them are the same as before.
@@ -40,7 +37,7 @@ def rehearse(
     places = rows(url, "SELECT uri, digest FROM {0}run_sources") if peek(url) is not None else []
     stored, digests = Counter(uri for uri, _ in places), {digest for _, digest in places}
     total = len(job.plan.reading)
-    for done, reading in enumerate(read_all(job.plan.reading, job.study, spool, workers=workers), 1):
+    for done, reading in enumerate(readings, 1):
         report.rejected += [Rejected(file=one.file, line=one.line, reason=one.reason, text=one.text) for one in reading.refusals]
         held = stored.get(reading.source.uri, 0)
         if reading.digest in digests:
@@ -67,10 +64,9 @@ def carry_out(
     job: Job,
     database: Database,
     report: IngestReport,
-    spool: Path,
+    readings: Readings,
     *,
     staged: Staged | None,
-    workers: int | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> None:
     """Aliases first, then runs, then labels."""
@@ -79,7 +75,7 @@ def carry_out(
         _remember(database, *job.aliases)
     loader = Loader(database, report, [printable(path) for path in job.paths], staged)
     total = len(job.plan.reading)
-    for done, reading in enumerate(read_all(job.plan.reading, job.study, spool, workers=workers), 1):
+    for done, reading in enumerate(readings, 1):
         loader.add(reading)
         if progress is not None:
             progress("reading", done, total)

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tracker.errors import TrackrError
 
@@ -24,42 +24,63 @@ if TYPE_CHECKING:
 PARALLEL_BYTES = 24 << 20
 """Below this many bytes, starting workers costs more than it saves."""
 
-
-def read_all(planned: Sequence[Planned], study: Study, folder: Path, *, workers: int | None = None) -> Iterator[Reading]:
-    """Readings in the order of the plan."""
-    if workers is None:
-        workers = min(os.cpu_count() or 1, 8) if sum(one.bytes for one in planned) > PARALLEL_BYTES else 0
-    workers = min(workers, len(planned))
-    if workers < 1:
-        from tracker.ingest.read import read_source
-
-        for one in planned:
-            yield read_source(one.source, study, one.digest, folder)
-        return
-    yield from _read_parallel(planned, study, folder, workers)
+AHEAD_BYTES = 64 << 20
+"""Bytes of sources that may be read ahead of loading: workers go on while a transaction of 25,000 records is written."""
 
 
-def _read_parallel(planned: Sequence[Planned], study: Study, folder: Path, workers: int) -> Iterator[Reading]:
-    pool = _Pool(workers)
-    waiting: deque[Future[Reading]] = deque()
-    rest = iter(planned)
-    try:
-        for one in rest:
-            waiting.append(pool.submit(one, study, folder))
-            if len(waiting) >= 3 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
+class Readings:
+    """Readings in the order of the plan. Workers begin at once, so that what else must be loaded loads meanwhile."""
+
+    def __init__(self, planned: Sequence[Planned], study: Study, folder: Path, *, workers: int | None = None) -> None:
+        if workers is None:
+            workers = min(os.cpu_count() or 1, 8) if sum(one.bytes for one in planned) > PARALLEL_BYTES else 0
+        self._rest = iter(planned)
+        self._study, self._folder = study, folder
+        self._pool = _Pool(min(workers, len(planned))) if min(workers, len(planned)) > 0 else None
+        self._waiting: deque[tuple[Future[Reading], int]] = deque()
+        self._ahead = 0
+        self._submit()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """End the workers."""
+        for future, _ in self._waiting:
             future.cancel()
-        pool.close()
+        if self._pool is not None:
+            self._pool.close()
+
+    def __iter__(self) -> Iterator[Reading]:
+        """Each reading once."""
+        if self._pool is None:
+            from tracker.ingest.read import read_source
+
+            for one in self._rest:
+                yield read_source(one.source, self._study, one.digest, self._folder)
+        while self._waiting:
+            future, size = self._waiting.popleft()
+            reading = future.result()
+            self._ahead -= size
+            self._submit()
+            yield reading
+
+    def _submit(self) -> None:
+        """Give the workers what they may read ahead; always at least one source each."""
+        while self._pool is not None and (self._ahead < AHEAD_BYTES or len(self._waiting) < self._pool.workers):
+            one = next(self._rest, None)
+            if one is None:
+                return
+            size = one.bytes
+            self._ahead += size
+            self._waiting.append((self._pool.submit(one, self._study, self._folder), size))
 
 
 class _Pool:
     """Worker processes, each driven by one thread."""
 
     def __init__(self, workers: int) -> None:
+        self.workers = workers
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="trackr-reader")
         self._local = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
