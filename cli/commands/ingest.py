@@ -75,6 +75,8 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
             click.echo(f"not in the catalog, {name}{'s' if len(names) > 1 else ''}: {shown} (describe with: trackr catalog import FILE)")
     for reason, count in report.not_counting.items():
         click.echo(f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}")
+    if report.disputed:
+        click.echo(f"questions that sources describe differently (the value that sorts first is kept): {report.disputed:,}")
     if report.nul_characters:
         click.echo(f"texts whose NUL characters were replaced: {report.nul_characters:,}")
     if report.rejected:

@@ -220,3 +220,17 @@ def test_a_bad_label_file_of_a_study_is_a_rejection_and_the_runs_go_in(store: Tr
     assert store.sql("select count(*) from rejections").fetchall() == [(1,)]
     (tmp_path / "in" / "l.csv").write_text("benchmark,question_key,scheme,value\nBench,q0,domain,D1\n")
     assert (store.ingest(tmp_path / "in").labels, shown(store)[0]) == (1, ("q0", "D1", None))
+
+
+# ---- questions that sources describe differently ----------------------------------------------
+
+
+def test_sources_that_disagree_about_a_question_are_counted_and_the_value_that_sorts_first_stays(
+    each_store: Tracker, tmp_path: Path
+) -> None:
+    first = write_rows(tmp_path / "a.jsonl", run_rows(n=3, input_size=224, n_options=5, gold="B"))
+    second = write_rows(tmp_path / "b.jsonl", run_rows(n=2, input_size=448, n_options=4, gold="B"))
+    assert each_store.ingest(first).disputed == 0
+    assert each_store.ingest(second).disputed == 2
+    shown_options = each_store.sql("select distinct question_key, n_options from answers order by all").fetchall()
+    assert shown_options == [("q0", 4), ("q1", 4), ("q2", 5)]

@@ -75,6 +75,7 @@ class Loader:
         self._labels_seen: set[str] = set()
         self._group: list[Reading] = []
         self._group_records = 0
+        self._disputed: set[int] = set()
         self._later: list[Reading] = []
 
     def add(self, reading: Reading) -> None:
@@ -322,7 +323,9 @@ class Loader:
 
     def _renew(self, connection: sa.Connection, rehashed: set[int]) -> None:
         """Caches that know what was removed; `rehashed` are benchmarks whose keys must be joined anew."""
-        rehashed |= self._questions.rehashed if self._questions is not None else set()
+        if self._questions is not None:
+            self._questions.write_changes()
+            rehashed |= self._questions.rehashed
         self._linker, self._questions = Linker(connection), Questions(connection)
         self._questions.rehashed |= rehashed
         self._labels_seen.clear()
@@ -352,6 +355,9 @@ class Loader:
         by_reading: dict[int, dict[int, _Row]] = {}
         for row in rows:
             by_reading.setdefault(id(row.reading), {})[row.ordinal] = row
+        self._questions.write_changes()
+        self._disputed |= self._questions.disputed
+        self.report.disputed = len(self._disputed)
         self._insert("records", (piece for of in by_reading.values() for piece in _records(of)))
         self._insert("record_scores", (piece for of in by_reading.values() for piece in _record_scores(of)))
         self._insert("metric_points", ((row, _with_run(row, row.read.metric_points)) for row in rows if row.read.metric_points.num_rows))

@@ -34,6 +34,8 @@ ATTRIBUTES: tuple[str, ...] = (
 )
 HASHES = frozenset({"content_hash", "hash_repeats"})
 """Attributes that decide which keys are one question."""
+STATED = ("gold", "n_options", "options", "task", "category", "subcategory", "image_key", "pair_key")
+"""Attributes about which sources should agree; texts may differ by a prompt around them."""
 IN_LIMIT = 500
 
 
@@ -47,6 +49,8 @@ class Questions:
         self._changed: dict[int, dict[str, Any]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
         self._first_facts: dict[int, pa.Table] = {}
+        self.disputed: set[int] = set()
+        """Questions about which sources disagree."""
         self.rehashed: set[int] = set()
         """Benchmarks whose content hashes changed."""
 
@@ -90,15 +94,24 @@ class Questions:
                         "hash_repeats": bool(row.get("hash_repeats")),
                     }
                 )
-            elif update := _differences(stored[1], row):
-                stored[1].update(update)
-                self._changed[stored[0]] = stored[1]
-                if not HASHES.isdisjoint(update):
-                    self.rehashed.add(benchmark_id)
+            else:
+                self._complete(benchmark_id, stored, row)
         if new:
             self._insert(benchmark_id, new)
             self.rehashed.add(benchmark_id)
         return {row["key"]: known[row["key"]][0] for row in rows}
+
+    def _complete(self, benchmark_id: int, stored: tuple[int, dict[str, Any]], row: Mapping[str, Any]) -> None:
+        """Merge what a further source says into a stored question."""
+        row_id, known = stored
+        if any(row.get(name) is not None and known[name] not in (None, row[name]) for name in STATED):
+            self.disputed.add(row_id)
+        update = _differences(known, row)
+        if update:
+            known.update(update)
+            self._changed[row_id] = known
+            if not HASHES.isdisjoint(update):
+                self.rehashed.add(benchmark_id)
 
     def write_changes(self) -> None:
         """Write what was merged into questions that were stored before."""

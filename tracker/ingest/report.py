@@ -27,6 +27,8 @@ class IngestReport:
     unchanged: int = 0
     duplicate: int = 0
     outdated: int = 0
+    disputed: int = 0
+    """Questions about whose gold, options, task or category the sources read now disagree with what is stored."""
     """Runs that another place holds in a later version (by the source's own run id)."""
     removed: int = 0
     """Runs that a changed source no longer holds."""
