@@ -30,7 +30,7 @@ format: $(VENV)/installed-dev ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/installed-dev ## measure the targets and print JSON (BENCH_ARGS are passed on)
-	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+	@$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
 wheel-smoke: $(VENV)/installed-dev ## build the wheel and use it in a new environment without development packages
 	$(BIN)/python tests/packaging/wheel_smoke.py build/wheel-smoke

@@ -48,7 +48,7 @@ def main() -> None:
         figures |= postgres_figures(study, figures["ingest_s"])
     figures |= reading_figures()
     if options.large:
-        figures |= large_figures(figures["ingest_peak_mb"])
+        figures |= large_figures(figures["ingest_peak_mb (target < 600)"])
     print(json.dumps(figures, indent=2))
 
 
@@ -62,15 +62,14 @@ def simulated(folder: Path, *, scale: float) -> Path:
 def ingest_figures(study: Path, *, baseline: bool) -> dict[str, Any]:
     """First and second ingest into SQLite, against a bare orjson pass and against json + to_sql."""
     orjson_s = min(python("orjson_pass.py", study).seconds for _ in range(3))
-    database = _fresh("sqlite") / "trackr.db"
-    first = run("ingest", study, "--db", database, "-q")
+    first = min((run("ingest", study, "--db", _fresh("sqlite") / "trackr.db", "-q") for _ in range(3)), key=lambda one: one.seconds)
+    database = DATA / "sqlite" / "trackr.db"
     before = _fingerprint(database)
     second = min((run("ingest", study, "--db", database, "-q") for _ in range(3)), key=lambda one: one.seconds)
     figures: dict[str, Any] = {
         "orjson_pass_s": orjson_s,
         "ingest_s": first.seconds,
         "ingest_over_orjson (target <= 4)": first.seconds / orjson_s,
-        "ingest_peak_mb": first.peak_mb,
         "ingest_peak_mb (target < 600)": first.peak_mb,
         "second_ingest_s": second.seconds,
         "second_over_first (target < 0.1)": second.seconds / first.seconds,
@@ -91,6 +90,9 @@ def postgres_figures(study: Path, sqlite_s: float) -> dict[str, Any]:
     with running_postgres(folder) as server:
         url = server.create()
         measured = run("ingest", study, "--db", url, "--lake", folder / "lake", "-q")
+        again = server.create()
+        shutil.rmtree(folder / "lake")
+        measured = min(measured, run("ingest", study, "--db", again, "--lake", folder / "lake", "-q"), key=lambda one: one.seconds)
     return {
         "postgres_ingest_s": measured.seconds,
         "postgres_over_sqlite (target <= 2.5)": measured.seconds / sqlite_s,
