@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +32,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """name -> (module:attribute, one line of help)."""
 
+UNWRITABLE = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
+"""What the system answers where standard output takes nothing."""
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, not when help is printed."""
@@ -47,6 +52,16 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. Whoever reads stdout may stop early (`| head`): that is no error, but Click would make it exit code 1."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return code
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List commands without importing them."""
@@ -86,6 +101,16 @@ def cli() -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; every error becomes one line on stderr (or JSON on stdout) here."""
     arguments = list(sys.argv[1:] if args is None else args)
+    _open_standard_streams()
+    try:
+        code = _run(arguments)
+    except OSError as err:
+        code = _system_error(arguments, err)
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command and say what went wrong; what cannot be said is an OSError."""
     try:
         code = cli.main(arguments, prog_name="trackr", standalone_mode=False)
     except TrackrError as err:
@@ -100,10 +125,40 @@ def main(args: Sequence[str] | None = None) -> None:
         if "interrupted" not in str(err).lower():  # how DuckDB tells a Ctrl-C that came while it worked
             raise
         code = _interrupted()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+    except MemoryError:
+        code = _report(arguments, "error", "there is not enough memory", None, "close other programs, or ask for less at once", 1)
+    return code if isinstance(code, int) else 0
+
+
+def _open_standard_streams() -> None:
+    """Give a stream that the caller closed to the null device, from which nothing can be read and to which nothing can be written.
+
+    Otherwise the next file that is opened would take its number, and whatever is printed would go into that file.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            # What goes to stderr may be lost; data that is lost is an error.
+            flags = os.O_RDONLY if name == "stdout" else os.O_WRONLY
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it lives as long as the process
+
+
+def _system_error(arguments: list[str], err: OSError) -> int:
+    """What the system refused, in one line; an error of writing that names no file is one of standard output."""
+    what = (err.strerror or str(err) or type(err).__name__).splitlines()[0]
+    with suppress(OSError):
+        if err.filename is not None or err.errno not in UNWRITABLE:
+            where = None if err.filename is None else os.fsdecode(err.filename)
+            return _report(arguments, "error", what, where, "check the path, its permissions and the space left", 1)
+    with suppress(OSError):
+        sys.stdout.flush()  # what is left of it would fail again when Python ends
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):
+        click.echo(f"trackr: standard output cannot be written: {what} (free space, or write to another place)", err=True)
+    return 1
 
 
 def _interrupted() -> int:

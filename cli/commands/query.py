@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import uuid
@@ -83,7 +82,7 @@ def query(
     progress = Progress()
     session = open_session(location, sync=not no_sync, talk=talk, progress=progress)
     progress.close()
-    with session, quiet_when_unread():
+    with session:
         if kind in BINARY_FORMATS:
             _write_binary(session, text, values, kind, output, limit)
         else:
@@ -170,15 +169,6 @@ def _write_binary(session: Session, sql: str, values: Mapping[str, Any], kind: s
         cut = write_batches(reader, kind, stream, limit)
     if cut:
         talk(f"only the first {limit:,} rows are written; a larger --limit, or none, gives more")
-
-
-@contextmanager
-def quiet_when_unread() -> Iterator[None]:
-    """Whoever reads stdout may stop early (`| head`): that is no error. Click would make it exit code 1."""
-    try:
-        yield
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

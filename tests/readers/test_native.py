@@ -399,6 +399,15 @@ def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
     assert len(read(READER, jsonl(tmp_path / "b.json", BASE)).records) == 1
 
 
+def test_a_csv_file_with_carriage_returns_alone_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"model,benchmark,question_id,correct\rm,b,1,1\rm,b,2,0\r")
+    assert finds(READER, tmp_path / "a.csv")
+    with pytest.raises(InputError, match="carriage returns alone"):
+        read(READER, tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_bytes(b"x" * 200_000)
+    assert not finds(READER, tmp_path / "b.csv")
+
+
 def test_a_csv_header_may_leave_cells_empty_but_not_name_a_column_twice(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(",,model,benchmark,question_id,correct\n0,1,m,b,1,1\n")
     assert len(read(READER, tmp_path / "a.csv").records) == 1

@@ -108,8 +108,12 @@ def chunks(path: Path, kind: Kind) -> Iterator[Chunk | Refusal | Truncated]:
 
 
 def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Column names and the delimiter (the one that gives most columns)."""
-    found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
+    """Column names and the delimiter (the one that gives most columns); a lone carriage return ends the line."""
+    line = line.partition("\r")[0]
+    try:
+        found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
+    except csv.Error:  # a name that is longer than any cell may be
+        return [line], delimiter or ","
     names, mark = max(found, key=lambda one: len(one[0]))
     return [name.strip() for name in names], mark
 
@@ -311,6 +315,9 @@ class _CsvRecords:
         problem = foreign(line.raw, self.path)
         if problem:
             raise InputError(problem, where=str(self.path))
+        if b"\r" in line.raw:
+            message = "its lines end with carriage returns alone"
+            raise InputError(message, where=str(self.path), hint="convert it: tr '\\r' '\\n' < FILE > NEW")
         try:
             names, delimiter = csv_header(line.raw.decode(), self._delimiter)
         except UnicodeDecodeError as err:

@@ -1,0 +1,45 @@
+"""What the system refuses is one line, whatever command met it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A shell line in which `trackr` is this checkout's."""
+    script = f"set -o pipefail; trackr() {{ '{sys.executable}' -m cli.main \"$@\"; }}; {line}"
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
+
+
+@pytest.mark.parametrize("command", ["schema", "schema cells --json", "--help", "schema nonsense --json"])
+def test_output_that_cannot_be_written_is_one_line(command: str, tmp_path: Path) -> None:
+    full = shell(f"trackr {command} > /dev/full", tmp_path)
+    assert (full.returncode, full.stderr.count("\n")) == (1, 1)
+    assert "standard output cannot be written: No space left on device" in full.stderr
+    closed = shell(f"trackr {command} >&-", tmp_path)
+    assert (closed.returncode, closed.stderr.count("\n")) == (1, 1)
+    assert shell(f"trackr {command} >&- 2>&-", tmp_path).returncode == 1
+
+
+def test_a_closed_input_or_error_stream_is_no_fault(tmp_path: Path) -> None:
+    assert shell("trackr schema cells <&- 2>&- > out", tmp_path).returncode == 0
+    assert "error" in (tmp_path / "out").read_text(encoding="utf-8")
+    unread = shell("trackr query - <&-", tmp_path)
+    assert (unread.returncode, unread.stderr.count("\n")) == (2, 1)
+
+
+def test_who_reads_the_output_may_stop_early(tmp_path: Path) -> None:
+    early = shell("trackr schema | true", tmp_path)
+    assert (early.returncode, early.stderr) == (0, "")
