@@ -86,10 +86,19 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
             click.echo(f"  {one.file}{place}: {one.reason}", err=True)
         if len(report.rejected) > SHOWN and not verbose:
             click.echo(f"  and {len(report.rejected) - SHOWN:,} more (-v lists all)", err=True)
+    if report.skipped and not report.sources:
+        click.echo(
+            "nothing here is in a format that trackr knows (-v lists the files; docs/study-file.md tells how tables of any shape are read)",
+            err=True,
+        )
     if report.skipped and verbose:
         click.echo(f"no evaluation output: {len(report.skipped):,} files", err=True)
         for path in report.skipped:
             click.echo(f"  {path}", err=True)
+
+
+def _files(count: int) -> str:
+    return "1 file is" if count == 1 else f"{count:,} files are"
 
 
 def _counts(report: IngestReport, location: Location) -> str:
@@ -106,7 +115,7 @@ def _counts(report: IngestReport, location: Location) -> str:
         )
         if count
     ]
-    skipped = f"; {len(report.skipped):,} files are no evaluation output" if report.skipped else ""
+    skipped = f"; {_files(len(report.skipped))} no evaluation output" if report.skipped else ""
     verb = "would load" if report.dry_run else "loaded" if report.loaded else "loaded nothing (--strict): would have loaded"
     where = "" if report.dry_run else f" into {mask(location.url).removeprefix('sqlite:///')}"
-    return f"{verb} {report.records:,} records{where}: runs {', '.join(parts)}{skipped} ({report.seconds:.1f} s)"
+    return f"{verb} {report.records:,} record{'' if report.records == 1 else 's'}{where}: runs {', '.join(parts)}{skipped} ({report.seconds:.1f} s)"

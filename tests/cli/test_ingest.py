@@ -61,7 +61,7 @@ def test_something_rejected_is_3_and_the_rest_is_in(trackr: Trackr, mixed: Path)
         assert done.code == 3
         assert done.err.splitlines()[0] == "rejected: 1 (kept in the table rejections)"
         assert done.err.splitlines()[1].startswith(f"  {mixed}/a.jsonl:4: not valid JSON at column 2")
-        assert "1 files are no evaluation output" in done.out
+        assert "; 1 file is no evaluation output" in done.out
         assert "notes.md" not in done.out + done.err
     assert f"  {mixed}/notes.md" in trackr("ingest", str(mixed), "-v").err.splitlines()
 
@@ -69,7 +69,11 @@ def test_something_rejected_is_3_and_the_rest_is_in(trackr: Trackr, mixed: Path)
 def test_files_that_are_no_output_are_no_fault(trackr: Trackr, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("hello")
     done = trackr("ingest", str(tmp_path / "notes.md"))
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    (hint,) = done.err.splitlines()
+    assert "docs/study-file.md" in hint
+    (tmp_path / "a.jsonl").write_text('{"model": "m", "benchmark": "b", "question_id": "1", "correct": true}\n')
+    assert trackr("ingest", str(tmp_path)).err == ""
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,21 @@ def test_a_dry_run_on_a_store_tells_new_from_changed(trackr: Trackr, good: Path)
 
 
 JSON_KEYS = {
-    *("dry_run", "sources", "new", "updated", "unchanged", "duplicate", "outdated", "removed", "partial", "records", "bytes", "labels"),
+    *(
+        "dry_run",
+        "sources",
+        "new",
+        "updated",
+        "unchanged",
+        "duplicate",
+        "outdated",
+        "disputed",
+        "removed",
+        "partial",
+        "records",
+        "bytes",
+        "labels",
+    ),
     *("nul_characters", "skipped", "rejected", "unknown_models", "unknown_benchmarks", "not_counting", "loaded", "ingest_id", "seconds"),
 }
 
