@@ -51,7 +51,7 @@ def export(file: Path | None, location: Location) -> None:
     from tracker.catalog import dump
 
     text = dump(_catalog(location, found=False))
-    if file is None:
+    if file is None or str(file) == "-":
         click.echo(text, nl=False)
         return
     try:

@@ -47,13 +47,13 @@ def import_(file: Path, as_json: bool, location: Location) -> None:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @store_options
 def export(file: Path | None, location: Location) -> None:
-    """Export every label as CSV (JSONL when FILE ends in .jsonl), to standard output without FILE."""
+    """Export every label as CSV to FILE (JSONL when it ends in .jsonl), or to stdout."""
     from tracker.api import Tracker
     from tracker.ingest.labels import export_labels
 
     with Tracker(location) as tracker, tracker.database(create_missing=False).read() as connection:
         rows = list(export_labels(connection))
-    if file is None:
+    if file is None or str(file) == "-":
         _write(rows, sys.stdout, as_json=False)
     else:
         try:

@@ -63,7 +63,7 @@ def test_show_json_is_the_whole_catalog(place: Path) -> None:
 def test_export_reads_back(place: Path) -> None:
     assert _trackr(place, "export", "out.toml").returncode == 0
     assert read(place / "out.toml") == load()
-    assert _trackr(place, "export").stdout == (place / "out.toml").read_text()
+    assert _trackr(place, "export").stdout == _trackr(place, "export", "-").stdout == (place / "out.toml").read_text()
 
 
 def test_export_into_a_missing_folder_is_one_line(place: Path) -> None:

@@ -49,6 +49,7 @@ def test_export_gives_back_what_was_imported(trackr: Trackr, tmp_path: Path) -> 
     printed = trackr("labels", "export")
     assert sorted(printed.out.splitlines()) == sorted(LABELS.splitlines())
     assert printed.err == ""
+    assert trackr("labels", "export", "-").out == printed.out
     for name in ("out.csv", "out.jsonl"):
         done = trackr("labels", "export", name)
         assert (done.out, done.err) == ("", f"3 labels written to {name}\n")
