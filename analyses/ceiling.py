@@ -175,7 +175,10 @@ def _warnings(data: Data, fixed: Observations, usable: Observations, matched: Ma
         warnings += _signal_warnings(data, usable, matched)
         if not matched.keep.any():
             reason, number = max(list(matched.reasons.items())[1:], key=lambda item: item[1])
-            warnings.append(f"no trajectory is in the matched cohort ({number:,}: {reason}): gains, persistence and quartiles are empty")
+            empty = f"no trajectory is in the matched cohort ({number:,}: {reason}): gains, persistence and quartiles are empty"
+            several = len(np.unique(data.trajectories.series)) > 1
+            remedy = """ (it needs questions that every series answered; --where "series in ('...')" leaves out series that did not)"""
+            warnings.append(empty + (remedy if several else ""))
     return warnings
 
 

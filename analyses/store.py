@@ -82,11 +82,14 @@ def headline_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def stored(db: Database, name: str | None = None) -> list[dict[str, Any]]:
     """Stored results, the latest first, without their tables."""
-    query = sa.select(*LISTED).order_by(Analysis.id.desc())
+    query = sa.select(*LISTED, Analysis.result[("about", "headline")].label("order")).order_by(Analysis.id.desc())
     if name is not None:
         query = query.where(Analysis.name == name)
     with db.read() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        rows = [dict(row) for row in connection.execute(query).mappings()]
+    for row in rows:
+        row["headline"] = {name: row["headline"][name] for name in row.pop("order")}
+    return rows
 
 
 def show(db: Database, identity: int) -> dict[str, Any]:

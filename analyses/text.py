@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def render_table(name: str, table: Table) -> str:
 
 def number(value: Any, kind: Kind) -> str:
     """A value as people read it; nothing for a missing one."""
-    if value is None:
+    if value is None or (isinstance(value, float) and isnan(value)):
         return "-"
     if isinstance(value, bool) or kind == "text":
         return str(value)

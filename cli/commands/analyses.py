@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tracker.config import Location
     from tracker.database import Database
 
-HEADLINES = 4
-"""Headline numbers that a list shows."""
+HEADLINES = 3
+"""Shares of the headline that a list shows."""
 
 
 @click.group(invoke_without_command=True)
@@ -74,8 +74,9 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         shares = [(name, value) for name, value in row["headline"].items() if isinstance(value, float)][:HEADLINES]
         numbers = ", ".join(f"{name} {number(value, 'share')}" for name, value in shares)
+        cohort = "  own cohort" if row["parameters"].get("cohort") else ""
         where = f"  where {' '.join(row['parameters']['where'].split())}" if row["parameters"].get("where") else ""
-        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}{where}"
+        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}{cohort}{where}"
 
 
 def _described(row: Mapping[str, Any]) -> Iterator[str]:
@@ -85,7 +86,9 @@ def _described(row: Mapping[str, Any]) -> Iterator[str]:
 
     yield f"analysis {row['id']}: {row['name']}, {_minute(row['created_at'])} UTC, data version {row['data_version']}, trackr {row['code_version']}"
     yield f"parameters {json.dumps(row['parameters'], ensure_ascii=False)}"
-    yield f"cohort {row['cohort_rows']:,} rows, digest {row['cohort_digest']}\n"
+    yield f"cohort {row['cohort_rows']:,} rows, digest {row['cohort_digest']}, selected by"
+    yield from (f"    {line}" for line in row["cohort_sql"].splitlines())
+    yield ""
     yield render_headline(headline_of(row))
     for name, table in tables_of(row).items():
         yield "\n" + render_table(name, table)

@@ -142,6 +142,7 @@ def _to_disk(path: Path, save: Callable[[Result, Path], object], result: Result)
     except ModuleNotFoundError as err:
         message = f"charts need {err.name}, which is not installed"
         raise AnalysisError(message, where=str(path), hint="pip install 'trackr[charts]'") from err
+    click.echo(f"trackr: wrote {path}", err=True)
 
 
 def _read(path: Path) -> str:

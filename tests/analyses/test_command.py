@@ -142,6 +142,8 @@ def test_results_are_stored_listed_and_shown(store: Store) -> None:
     assert listed.stdout.splitlines()[0].split()[0] == identity
     shown = store.call("analyses", "show", identity)
     assert outcome.stdout.strip() in shown.stdout
+    assert "    from answers\n" in shown.stdout
+    assert [word for word in listed.stdout.splitlines()[0].split() if word in REGIMES] == ["easy", "scaling_bound", "ceiling_bound"]
     assert store.json("analyses", "show", identity)["parameters"]["seed"] == 5
     assert json.loads(store.call("analyses", "list", "--json").stdout)[0]["id"] == int(identity)
 
@@ -179,6 +181,7 @@ def test_files_are_written(store: Store, tmp_path: Path) -> None:
         "analyze", "ceiling", "--no-save", "--csv", tmp_path / "csv", "--plot", tmp_path / "p.svg", "--html", tmp_path / "r.html"
     )
     assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stderr.count("trackr: wrote ") == 3
     assert len(list((tmp_path / "csv").glob("*.csv"))) == 10
     assert "<svg" in (tmp_path / "p.svg").read_text(encoding="utf-8")
     assert "<h1>trackr analyze ceiling</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
