@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tracker.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -29,6 +30,7 @@ class RunLog:
         from tracker.batch import Settings
 
         known = set(Settings.model_fields)
+        _no_typing_error(settings, known)
         self.run_id = run_id or uuid.uuid4().hex
         self.report: IngestReport | None = None
         self._tracker, self._model, self._benchmark = tracker, model, benchmark
@@ -78,6 +80,17 @@ class RunLog:
             settings=self._settings,
         )
         self.report = self._tracker.load_batch(header, self._rows)
+
+
+def _no_typing_error(settings: Mapping[str, Any], known: set[str]) -> None:
+    """Raise UsageError for a setting that is almost a configuration column: kept aside, it would merge runs that differ in it."""
+    import difflib
+
+    for name in settings:
+        near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.88)
+        if near and name not in known:
+            message = f"unknown setting {name!r}"
+            raise UsageError(message, hint=f"did you mean {near[0]}?")
 
 
 def _configuration(values: dict[str, Any]) -> Any:

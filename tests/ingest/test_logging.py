@@ -94,5 +94,8 @@ def test_mistakes_are_said_when_they_are_made(store: Tracker) -> None:
         run.log(question_id="1")
     with pytest.raises(UsageError, match="input_size"):
         store.run(model="m", benchmark="b", input_size=-1)
+    with pytest.raises(UsageError, match=r"unknown setting 'input_siz' .did you mean input_size"):
+        store.run(model="m", benchmark="b", input_siz=448)
+    assert store.run(model="m", benchmark="b", batch_size=8, temperature=0.2, prompt_id=3, image_size=448).run_id
     with pytest.raises(UsageError, match="wrong type"), store.run(model="m", benchmark="b") as run:
         run.log(question_id="1", correct=True, visual_tokens="many")
