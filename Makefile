@@ -17,6 +17,7 @@ help: ## list the targets
 demo: $(VENV)/installed demo/made ## install, make example runs, ingest them, print the ceiling analysis
 	$(BIN)/trackr ingest demo/runs --db $(DEMO_DB)
 	$(BIN)/trackr analyze ceiling --cutoff 0.2 --db $(DEMO_DB)
+	@printf '\nAsk on: . %s/bin/activate; export TRACKR_DB=%s; trackr query "select * from cells limit 5"\n' $(VENV) $(CURDIR)/$(DEMO_DB)
 
 test: $(VENV)/installed-dev ## install what tests need and run them all, on SQLite and PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
