@@ -141,7 +141,7 @@ def _to_disk(path: Path, save: Callable[[Result, Path], object], result: Result)
         raise AnalysisError(message, where=str(path), hint="choose another path") from err
     except ModuleNotFoundError as err:
         message = f"charts need {err.name}, which is not installed"
-        raise AnalysisError(message, where=str(path), hint="pip install 'trackr[charts]'") from err
+        raise AnalysisError(message, where=str(path), hint="pip install altair vl-convert-python") from err
     click.echo(f"trackr: wrote {path}", err=True)
 
 

@@ -128,7 +128,7 @@ def _psycopg(url: str) -> Any:
         import psycopg
     except ModuleNotFoundError as err:
         message = "the PostgreSQL driver is not installed (psycopg)"
-        raise DatabaseError(message, where=place(url), hint="pip install 'trackr[postgres]'") from err
+        raise DatabaseError(message, where=place(url), hint="pip install 'psycopg[binary]'") from err
     return psycopg
 
 
