@@ -32,9 +32,10 @@ def runner(capfd: pytest.CaptureFixture[str], *options: str) -> Callable[..., Do
 
     def run(*arguments: str) -> Done:
         capfd.readouterr()
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tracker.quick.without_pandas", lambda: None)  # for the whole life of a process, and later tests use frames
-            main([*arguments, *options])
+            with pytest.raises(SystemExit) as ended:
+                main([*arguments, *options])
         out, err = capfd.readouterr()
         return Done(int(ended.value.code or 0), out, err)
 
