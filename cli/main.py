@@ -35,6 +35,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 UNWRITABLE = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 """What the system answers where standard output takes nothing."""
 
+ENGINES = frozenset({"_duckdb", "duckdb", "psycopg", "pyarrow", "sqlalchemy", "sqlite3"})
+"""Modules whose errors are about the data or the machine, wherever nobody told them better."""
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called, not when help is printed."""
@@ -127,6 +130,11 @@ def _run(arguments: list[str]) -> int:
         code = _interrupted()
     except MemoryError:
         code = _report(arguments, "error", "there is not enough memory", None, "close other programs, or ask for less at once", 1)
+    except Exception as err:
+        if isinstance(err, OSError) or type(err).__module__.partition(".")[0] not in ENGINES:
+            raise
+        first = next(iter(str(err).strip().splitlines()), type(err).__name__)
+        code = _report(arguments, "error", first, None, "trackr lake verify and trackr db check tell whether the store is sound", 1)
     return code if isinstance(code, int) else 0
 
 

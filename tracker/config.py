@@ -48,7 +48,20 @@ def locate(db: str | None = None, lake: str | Path | None = None) -> Location:
         default=(str(default_lake(url)), "default"),
     )
     base = project_path.parent if project_path and lake_origin == str(project_path) else Path.cwd()
-    return Location(url=url, lake=(base / Path(folder).expanduser()).resolve(), url_origin=url_origin, lake_origin=lake_origin)
+    lake_folder = (base / Path(folder).expanduser()).resolve()
+    _require_text(url, "database", url_origin)
+    _require_text(str(lake_folder), "lake", lake_origin)
+    return Location(url=url, lake=lake_folder, url_origin=url_origin, lake_origin=lake_origin)
+
+
+def _require_text(place: str, what: str, origin: str) -> None:
+    """Neither SQLite nor DuckDB can open a path that is no text."""
+    try:
+        place.encode()
+    except UnicodeEncodeError as err:
+        message = f"the path of the {what} holds bytes that are not UTF-8 (from: {origin})"
+        shown = place.encode(errors="backslashreplace").decode()
+        raise UsageError(message, where=shown, hint="name a place with --db and --lake, or rename the folder") from err
 
 
 def normalise_url(text: str, base: Path | None = None) -> str:
@@ -114,8 +127,16 @@ def _project() -> tuple[dict[str, Any], Path | None]:
         path = folder / PROJECT_FILE
         if path.is_file():
             try:
-                return tomllib.loads(path.read_text(encoding="utf-8")), path
+                project = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
                 message = f"not valid TOML: {err}"
                 raise UsageError(message, where=str(path)) from err
+            except OSError as err:
+                message = f"cannot be read: {err.strerror}"
+                raise UsageError(message, where=str(path), hint="check its permissions") from err
+            for name in ("db", "lake"):
+                if not isinstance(project.get(name, ""), str):
+                    message = f"{name}: expected text, found {project[name]!r}"
+                    raise UsageError(message, where=str(path), hint=f'{name} = "PATH"')
+            return project, path
     return {}, None

@@ -18,7 +18,7 @@ from tracker.batch import QUESTIONS, RECORDS, RunHeader, Settings
 from tracker.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
@@ -232,7 +232,7 @@ class Study(_Part):
         """Read a study file."""
         path = Path(path)
         try:
-            document = tomllib.loads(path.read_bytes().decode())
+            document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
         except OSError as err:
             message = f"cannot be read: {err.strerror or err}"
             raise UsageError(message, where=str(path)) from err
@@ -242,6 +242,9 @@ class Study(_Part):
         if "file" in document:
             message = f"file is no key of a study file{_nearest('file', _keys(cls))}"
             raise UsageError(message, where=str(path))
+        if (wide := next(_wide_numbers(document), None)) is not None:
+            message = f"the whole number {wide} is beyond 64 bits"
+            raise UsageError(message, where=str(path), hint="write it as text, in quotes")
         path = path.resolve()
         try:
             study = cls.model_validate(document | {"file": path})
@@ -417,6 +420,15 @@ def _keys(part: type[BaseModel]) -> list[str]:
 
 
 _PARTS: dict[str, type[BaseModel]] = {"path": PathRule, "config": ConfigRule, "table": TableRule}
+
+
+def _wide_numbers(value: Any) -> Iterator[int]:
+    """Whole numbers that no database column and no digest can hold."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _wide_numbers(one)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield value
 
 
 def _usage_error(path: Path, err: ValidationError) -> UsageError:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 
+from tests.cli.running import runner
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -43,3 +45,28 @@ def test_a_closed_input_or_error_stream_is_no_fault(tmp_path: Path) -> None:
 def test_who_reads_the_output_may_stop_early(tmp_path: Path) -> None:
     early = shell("trackr schema | true", tmp_path)
     assert (early.returncode, early.stderr) == (0, "")
+
+
+def test_what_an_engine_says_is_one_line(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def fail(*_: object, **__: object) -> None:
+        message = "Invalid Input Error: no such thing\n\nLINE 1: select ..."
+        raise duckdb.InvalidInputException(message)
+
+    monkeypatch.setattr("cli.commands.schema.schema.callback", fail)
+    done = runner(capfd)("schema")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith("trackr: Invalid Input Error: no such thing (")
+
+
+def test_a_path_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    done = shell("mkdir $'\\xff' && cd $'\\xff' && trackr info", tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["db = 5", "lake = ['a']", "db = '", "\udcff"])
+def test_a_project_file_that_is_wrong_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "trackr.toml").write_text(text, errors="surrogateescape")
+    done = shell("trackr info", tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "trackr.toml" in done.stderr

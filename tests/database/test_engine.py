@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 
 from tracker.config import place, sqlite_path
 from tracker.database import Database, engine, open_database
+from tracker.database.engine import dump_json
 from tracker.database.peek import known_revisions, peek, rows
 from tracker.errors import DatabaseError
 from tracker.schema import Family, LabelSource, Store
@@ -266,3 +268,19 @@ def test_a_role_that_may_only_read_still_reads(postgres_url: str) -> None:
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute("DROP OWNED BY looker")
         connection.execute("DROP ROLE looker")
+
+
+def test_json_that_no_database_can_hold_is_written_as_the_nearest_that_it_can() -> None:
+    odd = {
+        "whole": 2**64,
+        "small": -(2**63) - 1,
+        "huge": 10**400,
+        "lone": "a\ud800b",
+        "pair": "\U0001f600",
+        "list": [2**70],
+        "fits": 2**64 - 1,
+    }
+    back = json.loads(dump_json(odd))
+    assert back == {
+        "whole": 2.0**64, "small": -(2.0**63), "huge": "1" + "0" * 400, "lone": "a\ufffdb", "pair": "\U0001f600", "list": [2.0**70], "fits": 2**64 - 1,
+    }  # fmt: skip

@@ -6,12 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.lake.study import add_run
 from tracker.config import Location
 from tracker.errors import DatabaseError, LakeError, QueryError
 from tracker.lake import Lake, connect, freshen, open_session
+from tracker.lake.manifest import ColumnDoc, TableDoc
+from tracker.lake.session import define_tables, engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,3 +194,15 @@ def test_session_opens_without_arrow_or_the_orm() -> None:
 def test_duckdb_is_in_memory_only(session: Session) -> None:
     assert session.connection.execute("select path from duckdb_databases() where database_name = 'memory'").fetchall() == [(None,)]
     assert isinstance(session.connection, duckdb.DuckDBPyConnection)
+
+
+def test_a_lake_in_a_folder_with_the_name_of_a_pattern_reads_its_own_files_only(tmp_path: Path) -> None:
+    for folder in ("**", "run[1]*"):
+        (tmp_path / folder).mkdir()
+        for name in (folder, "run1"):
+            (tmp_path / name).mkdir(exist_ok=True)
+            pq.write_table(pa.table({"id": [1]}), tmp_path / name / "t.parquet")
+        connection = engine()
+        docs = {"families": TableDoc(comment="", columns=(ColumnDoc(name="id", type="BIGINT", comment=""),))}
+        define_tables(connection, docs, {"families": [str(tmp_path / folder / "t.parquet")]})
+        assert connection.execute("select count(*) from families").fetchall() == [(1,)]

@@ -39,6 +39,17 @@ def test_good_lines_survive_every_kind_of_bad_neighbour(tmp_path: Path) -> None:
     assert [line.truncated for line in found] == [False] * 7 + [True]
 
 
+def test_a_whole_number_beyond_64_bits_is_what_the_fast_parser_makes_of_it(tmp_path: Path) -> None:
+    digits = ["18446744073709551615", "18446744073709551616", "-9223372036854775809", "1" * 40, "1" * 5000]
+    fast = list(json_lines(written(tmp_path / "a.jsonl", "".join(f'{{"a": {one}}}\n' for one in digits[:4]).encode())))
+    slow = list(json_lines(written(tmp_path / "b.jsonl", "".join(f'{{"b": NaN, "a": {one}}}\n' for one in digits).encode())))
+    assert [line.value["a"] for line in slow] == [line.value["a"] for line in fast] + [math.inf]
+    assert json_document(written(tmp_path / "c.json", f'{{"b": NaN, "a": {digits[3]}}}'.encode())) == {
+        "b": pytest.approx(math.nan, nan_ok=True),
+        "a": 1.1111111111111112e39,
+    }
+
+
 def test_a_cut_line_in_the_middle_is_no_truncated_file(tmp_path: Path) -> None:
     found = list(json_lines(written(tmp_path / "a.jsonl", b'{"a": [1, 2\n{"a": 1}\n')))
     assert [line.truncated for line in found] == [False, False]

@@ -194,6 +194,13 @@ def test_wrong_types_of_native_columns_are_refused_and_the_row_stays(tmp_path: P
     ]
 
 
+def test_a_token_count_beyond_64_bits_is_none(tmp_path: Path) -> None:
+    written = [_hrbench(i) for i in range(3)]
+    written[1]["token_counts"] = [{"input_tokens": 2**63, "output_tokens": 2**64}]
+    batches, _ = read(READER, _written(tmp_path, "hrbench4k", written))
+    assert [(row["prompt_tokens"], row["generated_tokens"]) for row in rows(batches)] == [(9, 1), (None, None), (9, 1)]
+
+
 def test_samples_of_a_folder_with_two_stamps_are_paired_by_stamp(tmp_path: Path) -> None:
     folder = _written(tmp_path, "hrbench4k", [_hrbench(0)])
     for path in list(folder.iterdir()):

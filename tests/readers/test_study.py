@@ -29,6 +29,15 @@ def test_an_empty_study_changes_nothing() -> None:
     assert empty.root is None
 
 
+def test_a_byte_order_mark_is_no_fault_and_a_number_beyond_64_bits_is(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_bytes(b"\xef\xbb\xbf[questions]\nB = 2\n")
+    assert Study.load(tmp_path / "study.toml").questions == {"B": 2}
+    for text in ("[[path]]\npattern = 'x'\nsettings.x = 18446744073709551616\n", "[questions]\nB = 99999999999999999999\n"):
+        with pytest.raises(UsageError, match="is beyond 64 bits") as caught:
+            study(tmp_path, text)
+        assert "\n" not in str(caught.value)
+
+
 def test_paths_give_fields_inside_the_study_relative_to_it_else_absolute(tmp_path: Path) -> None:
     (tmp_path / "px999").mkdir()
     found = study(tmp_path / "px999", "[[path]]\npattern = 'px(?P<input_size>\\d+)'\ninput_mode = \"fixed\"\n")

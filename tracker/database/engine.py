@@ -150,13 +150,30 @@ def create(url: str) -> sa.Engine:
             return sa.create_engine(url, pool_pre_ping=True, connect_args={"options": "-c timezone=UTC"}, **common)
         except ModuleNotFoundError as err:
             message = f"the PostgreSQL driver is not installed ({err.name})"
-            raise DatabaseError(message, where=place(url), hint="pip install 'trackr[postgres]'") from err
+            raise DatabaseError(message, where=place(url), hint="pip install 'psycopg[binary]'") from err
     return _sqlite_engine(path, common)
 
 
 def dump_json(value: Any) -> str:
     """JSON with sorted keys: the same value is the same text on both engines."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str).decode()
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+    try:
+        return orjson.dumps(value, option=options, default=str).decode()
+    except TypeError:
+        return orjson.dumps(_plain(value), option=options, default=str).decode()
+
+
+def _plain(value: Any) -> Any:
+    """A value without what JSON in a database cannot hold: whole numbers beyond 64 bits become floats, lone surrogates U+FFFD."""
+    if isinstance(value, dict):
+        return {_plain(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value) if abs(value) < 2**1023 else str(value)
+    return value
 
 
 def _sqlite_engine(path: Path, common: dict[str, Any]) -> sa.Engine:
@@ -183,7 +200,7 @@ def _sqlite_engine(path: Path, common: dict[str, Any]) -> sa.Engine:
         if _may_write(path):
             _set_journal_mode(cursor, wanted)
             cursor.execute("PRAGMA synchronous = NORMAL")
-        cursor.execute("PRAGMA cache_size = -65536")
+        cursor.execute("PRAGMA cache_size = -32768")
         cursor.execute("PRAGMA wal_autocheckpoint = 8000")  # 32 MB of log: bulk loads write most pages once
         cursor.close()
 

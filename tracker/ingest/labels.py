@@ -225,6 +225,9 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except UnicodeDecodeError as err:
         message = f"not UTF-8 at byte {err.start}"
         raise InputError(message, where=str(path), hint="convert it with iconv -f latin1 -t utf-8") from err
+    except csv.Error as err:
+        message = f"not valid CSV: {err}"
+        raise InputError(message, where=str(path), hint="write it again with quoted cells and line feeds") from err
     except OSError as err:
         message = f"cannot be read: {err.strerror}"
         raise InputError(message, where=str(path), hint="check the path") from err
@@ -236,7 +239,7 @@ def _json_rows(path: Path, stream: Iterable[str]) -> Iterator[tuple[int, dict[st
             continue
         try:
             row = json.loads(line)
-        except ValueError as err:
+        except (ValueError, RecursionError) as err:
             raise SourceFormatError(str(path), f"line {number}", "a JSON object", line.strip()[:80], hint="one object a line") from err
         if not isinstance(row, dict):
             raise SourceFormatError(str(path), f"line {number}", "a JSON object", row, hint="one object a line")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import signal
@@ -202,7 +203,7 @@ def define_tables(connection: duckdb.DuckDBPyConnection, docs: Mapping[str, Tabl
     """One view per table over its files; a table without files is empty."""
     statements = []
     for name, doc in docs.items():
-        paths = ", ".join(_quoted(path) for path in files.get(name, ()))
+        paths = ", ".join(_quoted(glob.escape(path)) for path in files.get(name, ()))  # a folder may be called run*
         columns = ", ".join(_identifier(column.name) for column in doc.columns)
         empty = ", ".join(f"CAST(NULL AS {column.type}) AS {_identifier(column.name)}" for column in doc.columns)
         body = f"SELECT {columns} FROM read_parquet([{paths}])" if paths else f"SELECT {empty} WHERE false"

@@ -187,8 +187,13 @@ def clean(value: Any) -> Any:
 
 
 def _tolerant(raw: bytes) -> Any:
-    value = json.loads(raw.decode())
-    return clean(value)
+    return clean(json.loads(raw.decode(), parse_int=_number))
+
+
+def _number(digits: str) -> int | float:
+    """A whole number; beyond 64 bits a float, as orjson reads it."""
+    value = int(digits) if len(digits) <= 20 else 2**64
+    return value if -(2**63) <= value < 2**64 else float(digits)
 
 
 def not_utf8(err: UnicodeDecodeError, path: Path, column: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecoder
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import AggregateScore, Settings
@@ -153,7 +153,7 @@ def results_tasks(head: bytes) -> list[str] | None:
     body = head[match.end() :].decode("utf-8", "replace")
     try:
         value, _ = JSONDecoder().raw_decode(body)
-    except (JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return []
     return list(value) if isinstance(value, dict) else None
 

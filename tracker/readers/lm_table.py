@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tracker.readers.columns import Checked
     from tracker.readers.values import Number
 
-CHUNK_ROWS = 20_000
-CHUNK_BYTES = 32 << 20
+CHUNK_ROWS = 5_000
+CHUNK_BYTES = 8 << 20
 LABEL_SCHEMES = ("domain", "skill")
 LABEL_SOURCE = "run"
 """Source of labels that stand in the sample rows themselves."""
@@ -193,7 +193,7 @@ def _merged(name: str, chunk: Chunk, path: str, refusals: list[Refusal]) -> pa.A
     size = len(chunk.keys)
     own = chunk.own.get(name)
     kind = _kind(name)
-    made = pa.nulls(size, kind) if own is None else pa.array(_padded(own, size), kind)
+    made = pa.nulls(size, kind) if own is None else _made(_padded(own, size), kind)
     if name not in chunk.given:
         return made
     given = _padded(chunk.given[name], size)
@@ -206,6 +206,17 @@ def _merged(name: str, chunk: Chunk, path: str, refusals: list[Refusal]) -> pa.A
             )
         stated = checked.array.cast(kind)
     return stated if own is None else pc.coalesce(stated, made)
+
+
+def _made(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """What the reader made; a whole number that is too large for its column is nothing."""
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid):
+        if not pa.types.is_integer(kind):
+            raise
+        most = 2 ** (kind.bit_width - 1)
+        return pa.array([None if value is None or not -most <= value < most else value for value in values], kind)
 
 
 def _quickly(name: str, values: list[Any], kind: pa.DataType) -> pa.Array | None:

@@ -277,7 +277,7 @@ def _json_list(field: str, told: str) -> Any:
 
     try:
         return json.loads(told)
-    except ValueError as err:
+    except (ValueError, RecursionError) as err:
         message = f"{field}: expected a list of numbers, one per option, found {told[:60]!r}"
         raise _BadRowError(message) from err
 
