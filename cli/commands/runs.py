@@ -16,7 +16,9 @@ select r.id, r.status, r.current, m.name as model, b.name as benchmark, c.input_
        r.n_records, r.source_format, r.ended_at, r.source_uri
 from runs r join configurations c on r.configuration_id = c.id join models m on c.model_id = m.id
 left join benchmarks b on r.benchmark_id = b.id
-where ($model is null or m.name ilike $model) and ($benchmark is null or b.name ilike $benchmark) and ($status is null or r.status = $status)
+where ($model is null or m.name ilike $model or m.id in (select model_id from model_aliases where lower(alias) = lower($model)))
+  and ($benchmark is null or b.name ilike $benchmark or b.id in (select benchmark_id from benchmark_aliases where lower(alias) = lower($benchmark)))
+  and ($status is null or r.status = $status)
 order by r.id
 """
 
@@ -27,8 +29,8 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--model", help="Only this model (% stands for anything).")
-@click.option("--benchmark", help="Only this benchmark (% stands for anything).")
+@click.option("--model", help="Only this model, under any spelling (% stands for anything).")
+@click.option("--benchmark", help="Only this benchmark, under any spelling (% stands for anything).")
 @click.option("--status", type=click.Choice(["finished", "partial", "failed"]), help="Only runs of this status.")
 @json_option
 @store_options
@@ -112,6 +114,8 @@ def _print(value: dict[str, Any], *, as_json: bool) -> None:
         click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str))
         return
     for name, content in value.items():
+        if isinstance(content, dict | list) and not content:
+            continue
         if isinstance(content, dict):
             click.echo(f"{name}:")
             for inner, inner_value in content.items():

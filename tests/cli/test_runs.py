@@ -53,6 +53,17 @@ def test_list_narrows(trackr: Trackr, options: list[str], ids: list[int]) -> Non
     assert [run["id"] for run in trackr("runs", "list", "--json", *options).json()] == ids
 
 
+def test_list_knows_every_spelling(trackr: Trackr, tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").write_text('[models."Ours-1"]\naliases = ["lab/Alpha"]\n[benchmarks.Ours]\naliases = ["Other"]\n')
+    assert trackr("catalog", "import", str(tmp_path / "ours.toml")).code == 0
+    for name in ("Ours-1", "LAB/alpha", "ours%"):
+        assert [(run["id"], run["model"]) for run in trackr("runs", "list", "--json", "--model", name).json()] == [
+            (1, "Ours-1"),
+            (3, "Ours-1"),
+        ]
+    assert [run["id"] for run in trackr("runs", "list", "--json", "--benchmark", "other").json()] == [2]
+
+
 def test_show_tells_everything_about_one_run(trackr: Trackr, tmp_path: Path) -> None:
     run = trackr("runs", "show", "1", "--json").json()
     assert (run["id"], run["model"], run["benchmark"], run["configuration"]["input_size"]) == (1, "lab/Alpha", "Bench", 448)
