@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import json
 import os
 import re
@@ -442,3 +443,30 @@ def test_texts_that_trouble_csv_and_sql_come_back_as_they_were(each_store: Track
     assert each_store.ingest(tmp_path / "a.jsonl").exit_code == 0
     query = "select response, text from records join questions on question_id = questions.id order by key"
     assert each_store.sql(query).fetchall() == [(text, text or None) for text in texts]
+
+
+def test_names_that_no_index_can_hold_end_with_their_hash(each_store: Tracker, tmp_path: Path) -> None:
+    long = "".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(150))
+    names = {"model": "m" + long, "benchmark": "b" + long, "run_id": "r" + long}
+    rows = [
+        {**row, **names, "question_id": f"{long}{i}", f"scores.{long}": 0.5, "content_hash": f"{i}{long}"}
+        for i, row in enumerate(run_rows(n=3))
+    ]
+    path = write_rows(tmp_path / "runs" / "a.jsonl", [*rows, rows[0]])
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"benchmark,question_key,scheme,value,source\nb{long},{long}1,domain,D1,{long}\n")
+    assert each_store.ingest(path).records == 4
+    assert each_store.import_labels(labels).waiting == 0
+    found = each_store.sql("select question_key, attempt, domain, model from answers order by attempt, question_key").fetchall()
+    assert [one[1] for one in found] == [0, 0, 0, 1]
+    assert sorted(one[2] or "" for one in found) == ["", "", "", "D1"]
+    assert all(len(name) <= 512 and re.search("[.]{3} [0-9a-f]{64}$", name) for one in found for name in (one[0], one[3]))
+    assert len({one[0] for one in found}) == 3
+    again = each_store.ingest(path)
+    assert (again.unchanged, again.ingest_id) == (1, None)
+
+
+def test_a_row_of_scores_that_is_no_object_costs_nothing_else(store: Tracker, tmp_path: Path) -> None:
+    rows = [{**row, "scores": scores} for row, scores in zip(run_rows(n=4), ([1], "x", {"judge": 0.5}, None), strict=True)]
+    assert store.ingest(write_rows(tmp_path / "runs" / "a.jsonl", rows)).records == 4
+    assert store.sql("select scorer, score from record_scores").fetchall() == [("judge", 0.5)]

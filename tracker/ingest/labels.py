@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from tracker.database import bulk
 from tracker.errors import InputError, SourceFormatError
 from tracker.ingest.link import Linker
+from tracker.ingest.shape import short_name
 from tracker.schema import Benchmark, LabelSource, Question, QuestionLabel
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def read_labels(path: Path) -> list[dict[str, str]]:
                 str(path), f"line {line}", f"a value for {', '.join(missing)}", "none", hint=f"columns are {', '.join(COLUMNS)}"
             )
         values = {name: str(row[name]) for name in REQUIRED} | {"source": str(row.get("source") or path.stem)}
-        rows.append({name: value.replace("\x00", "\ufffd") for name, value in values.items()})
+        clean = {name: value.replace("\x00", "\ufffd") for name, value in values.items()}
+        rows.append({name: value if name == "value" else short_name(value) for name, value in clean.items()})
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 NUL = "\x00"
 REPLACEMENT = "\ufffd"
 ROUNDING = 1e-6
+
+NAME_BYTES = 512
+"""Longest name that identifies something: PostgreSQL cannot index more than 2,700 bytes, and an index holds up to four names."""
+NAMES = frozenset({"question_key", "key", "scheme", "source", "scorer", "content_hash", "metric"})
+"""Columns of such names."""
 
 
 def with_attempts(records: pa.Table) -> pa.Table:
@@ -46,14 +52,25 @@ def finish_records(records: pa.Table) -> pa.Table:
     return records.append_column("final", pa.array(_final(records, scored)))
 
 
+def short_name(name: str) -> str:
+    """A name as it is stored: one that is too long (a prompt as an id, say) ends with its hash."""
+    written = name.encode()
+    if len(written) <= NAME_BYTES:
+        return name
+    return f"{written[: NAME_BYTES - 68].decode(errors='ignore')}... {hashlib.sha256(written).hexdigest()}"
+
+
 def clean_table(table: pa.Table) -> tuple[pa.Table, int]:
-    """A table whose texts hold no NUL character, which PostgreSQL cannot keep; also how many had one."""
+    """A table whose texts hold no NUL character, which PostgreSQL cannot keep, and no name too long; also how many had a NUL."""
     replaced = 0
     for position, one in enumerate(table.schema):
         if pa.types.is_string(one.type) and _may_hold_nul(table.column(position)):
             column = table.column(position)
             replaced += int(pc.sum(pc.match_substring(column, NUL)).as_py() or 0)
             table = table.set_column(position, one, pc.replace_substring(column, NUL, REPLACEMENT))
+        if one.name in NAMES and (pc.max(pc.binary_length(table.column(position))).as_py() or 0) > NAME_BYTES:
+            names = [name and short_name(name) for name in table.column(position).to_pylist()]
+            table = table.set_column(position, one, pa.chunked_array([pa.array(names, pa.string())]))
     return table, replaced
 
 
@@ -64,10 +81,14 @@ def _may_hold_nul(column: pa.ChunkedArray) -> bool:
 
 
 def clean_header(header: RunHeader) -> tuple[RunHeader, int]:
-    """A header without NUL characters; also how many texts had one."""
+    """A header without NUL characters and names too long; also how many texts had a NUL."""
     text = header.model_dump_json()
     count = text.count("\\u0000")
-    return (type(header).model_validate(clean_value(header.model_dump())), count) if count else (header, 0)
+    if count:
+        header = type(header).model_validate(clean_value(header.model_dump()))
+    names = {name: getattr(header, name) for name in ("model", "benchmark", "external_id")}
+    short = {name: short_name(one) for name, one in names.items() if one is not None and len(one) > NAME_BYTES // 4}
+    return (header.model_copy(update=short) if short else header), count
 
 
 def clean_value(value: Any) -> Any:

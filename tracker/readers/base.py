@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from tracker.study import Study
 
 HEAD_BYTES = 65_536
+FIRST_LINE_BYTES = 8 << 20
+"""How much of a first line is looked at: a row may begin with a long text, and tell its other columns behind it."""
+
+
+def read_head(path: Path) -> bytes:
+    """The first 64 KB of a file, and the rest of its first line where that is a longer object."""
+    with path.open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+        if len(head) == HEAD_BYTES and b"\n" not in head and head.removeprefix(b"\xef\xbb\xbf").startswith(b"{"):
+            head += stream.readline(FIRST_LINE_BYTES)
+    return head
 
 
 @dataclass(slots=True)
@@ -27,11 +38,10 @@ class Folder:
     _heads: dict[str, bytes] = field(default_factory=dict)
 
     def head(self, name: str) -> bytes:
-        """The first 64 KB of a file; empty when it cannot be read (reading it later says why)."""
+        """The first 64 KB of a file, or more (see `read_head`); empty when it cannot be read (reading it later says why)."""
         if name not in self._heads:
             try:
-                with (self.path / name).open("rb") as stream:
-                    self._heads[name] = stream.read(HEAD_BYTES)
+                self._heads[name] = read_head(self.path / name)
             except OSError:
                 self._heads[name] = b""
         return self._heads[name]

@@ -167,11 +167,10 @@ def _parquet_columns(path: Path) -> set[str]:
 
 def head_of(path: Path) -> bytes:
     """The first bytes of a file."""
-    from tracker.readers.base import HEAD_BYTES
+    from tracker.readers.base import read_head
 
     try:
-        with path.open("rb") as stream:
-            return stream.read(HEAD_BYTES)
+        return read_head(path)
     except OSError as err:
         message = f"cannot be read: {err.strerror or err}"
         raise InputError(message, where=str(path)) from err

@@ -64,6 +64,6 @@ def _object(value: Any) -> dict[str, Any]:
             value = orjson.loads(value)
         except ValueError:
             return {}
-    if isinstance(value, list):  # a map of Parquet
-        value = dict(value)
+    if isinstance(value, list) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):  # a map of Parquet
+        value = {str(name): one for name, one in value}
     return value if isinstance(value, dict) else {}
