@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,8 @@ def list_(location: Location, name: str | None, *, as_json: bool) -> None:
     """List stored results, the latest first."""
     from analyses.store import stored
 
-    rows = stored(_database(location), name)
+    with closing(_database(location)) as db:
+        rows = stored(db, name)
     if as_json:
         click.echo(json.dumps([_plain(row) for row in rows], ensure_ascii=False))
         return
@@ -54,7 +56,8 @@ def show(location: Location, identity: int, *, as_json: bool) -> None:
     """Show one stored result."""
     from analyses.store import show as stored_result
 
-    row = stored_result(_database(location), identity)
+    with closing(_database(location)) as db:
+        row = stored_result(db, identity)
     if as_json:
         click.echo(json.dumps(_plain(row), ensure_ascii=False))
         return

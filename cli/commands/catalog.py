@@ -68,9 +68,10 @@ def export(file: Path | None, location: Location) -> None:
 @json_option
 def import_(file: Path, location: Location, *, as_json: bool) -> None:
     """Take the descriptions of a TOML FILE into the database and re-link what was ingested before."""
-    import tracker
+    from tracker.api import Tracker
 
-    report = tracker.open(location.url, location.lake).import_catalog(file)
+    with Tracker(location) as tracker:
+        report = tracker.import_catalog(file)
     counts = {name: _number(getattr(report, name)) for name in ("added", "changed", "merged_models", "merged_benchmarks", "relinked_runs")}
     if as_json:
         click.echo(json.dumps(counts))
@@ -86,10 +87,10 @@ def _catalog(location: Location, *, found: bool = True) -> Catalog:
         from tracker.catalog import load
 
         return load()
-    import tracker
+    from tracker.api import Tracker
 
-    known: Catalog = tracker.open(location.url, location.lake).export_catalog(found=found)
-    return known
+    with Tracker(location) as tracker:
+        return tracker.export_catalog(found=found)
 
 
 def _describe(known: Catalog, name: str) -> list[dict[str, Any]]:
