@@ -134,10 +134,11 @@ class Tracker:
                     for name in ("new", "updated", "duplicate", "removed", "partial", "records", "bytes", "rejected", "loaded"):
                         setattr(report, name, getattr(rehearsal, name))
                     return
-            with Readings(job.plan.reading, job.study, Path(folder), workers=workers) as readings, self.lake.staging() as staging:
-                from tracker.ingest.run import carry_out  # after the workers have begun: it loads the ORM
+            with self.lake.staging() as staging:
+                with Readings(job.plan.reading, job.study, Path(folder), workers=workers) as readings:
+                    from tracker.ingest.run import carry_out  # after the workers have begun: it loads the ORM
 
-                carry_out(job, self._database_for_writing(), report, readings, staged=staging, progress=progress)
+                    carry_out(job, self._database_for_writing(), report, readings, staged=staging, progress=progress)
                 self._sync(staging, progress)
 
     def run(self, *, model: str, benchmark: str, run_id: str | None = None, **settings: Any) -> RunLog:

@@ -49,9 +49,10 @@ def ingest(
     Exit code 3 says that something was rejected.
     """
     from tracker.api import Tracker
-    from tracker.quick import without_pandas
+    from tracker.quick import modest_memory, without_pandas
 
     without_pandas()
+    modest_memory()
     progress = Progress(quiet=quiet)
     with Tracker(location) as tracker:
         try:

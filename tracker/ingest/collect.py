@@ -125,7 +125,7 @@ class Collector:
             run.questions = shared.setdefault(facts.digest, facts.questions)
 
 
-RECENT_BYTES = 8 << 20
+RECENT_BYTES = 1 << 20
 """Larger tables are not kept to be compared with."""
 
 

@@ -40,11 +40,10 @@ IN_LIMIT = 500
 
 
 class Questions:
-    """Question ids by benchmark and key, with what is known of each; valid while no one else writes."""
+    """Question ids by benchmark and key, and the means to merge descriptions; valid while no one else writes."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
-        self._known: dict[int, dict[str, tuple[int, dict[str, Any]]]] = {}
         self._ids: dict[int, dict[str, int]] = {}
         self._changed: dict[int, dict[str, Any]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
@@ -56,14 +55,14 @@ class Questions:
 
     def merge(self, benchmark_id: int, facts: pa.Table, facts_digest: str) -> dict[str, int]:
         """Ids of a run's questions; what the run says about them is merged in."""
-        self._benchmark(benchmark_id)
+        ids = self._benchmark(benchmark_id)
         if (benchmark_id, facts_digest) not in self._facts_seen:
             news = self._news(benchmark_id, facts)
             if news.num_rows:
                 self.merge_rows(benchmark_id, news.to_pylist())
             self._facts_seen.add((benchmark_id, facts_digest))
             self._first_facts.setdefault(benchmark_id, facts)
-        return self._ids[benchmark_id]
+        return ids
 
     def _news(self, benchmark_id: int, facts: pa.Table) -> pa.Table:
         """The rows that may say more than the first run of the benchmark said; compared by column, since runs mostly repeat it."""
@@ -81,35 +80,25 @@ class Questions:
 
     def merge_rows(self, benchmark_id: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         """Insert new keys, complete old ones; returns ids by key."""
-        known = self._benchmark(benchmark_id)
-        new = []
-        for row in rows:
-            stored = known.get(row["key"])
-            if stored is None:
-                new.append(
-                    {
-                        "benchmark_id": benchmark_id,
-                        "key": row["key"],
-                        **{name: row.get(name) for name in ATTRIBUTES},
-                        "hash_repeats": bool(row.get("hash_repeats")),
-                    }
-                )
-            else:
-                self._complete(benchmark_id, stored, row)
+        ids = self._benchmark(benchmark_id)
+        known = [row for row in rows if row["key"] in ids]
+        new = {row["key"]: row for row in rows if row["key"] not in ids}
+        stored = self._stored([ids[row["key"]] for row in known])
+        for row in known:
+            self._complete(benchmark_id, ids[row["key"]], stored[ids[row["key"]]], row)
         if new:
-            self._insert(benchmark_id, new)
+            self._insert(benchmark_id, list(new.values()))
             self.rehashed.add(benchmark_id)
-        return {row["key"]: known[row["key"]][0] for row in rows}
+        return {row["key"]: ids[row["key"]] for row in rows}
 
-    def _complete(self, benchmark_id: int, stored: tuple[int, dict[str, Any]], row: Mapping[str, Any]) -> None:
+    def _complete(self, benchmark_id: int, row_id: int, stored: dict[str, Any], row: Mapping[str, Any]) -> None:
         """Merge what a further source says into a stored question."""
-        row_id, known = stored
-        if any(row.get(name) is not None and known[name] not in (None, row[name]) for name in STATED):
+        if any(row.get(name) is not None and stored[name] not in (None, row[name]) for name in STATED):
             self.disputed.add(row_id)
-        update = _differences(known, row)
+        update = _differences(stored, row)
         if update:
-            known.update(update)
-            self._changed[row_id] = known
+            stored.update(update)
+            self._changed[row_id] = stored
             if not HASHES.isdisjoint(update):
                 self.rehashed.add(benchmark_id)
 
@@ -129,22 +118,36 @@ class Questions:
         self.rehashed.clear()
         return changed
 
-    def _insert(self, benchmark_id: int, new: list[dict[str, Any]]) -> None:
+    def _insert(self, benchmark_id: int, new: list[Mapping[str, Any]]) -> None:
+        described = [
+            {
+                "benchmark_id": benchmark_id,
+                "key": row["key"],
+                **{name: row.get(name) for name in ATTRIBUTES},
+                "hash_repeats": bool(row.get("hash_repeats")),
+            }
+            for row in new
+        ]
         statement = sa.insert(Question).returning(Question.id, sort_by_parameter_order=True)
-        ids = self.connection.execute(statement, new).scalars().all()
-        known = self._known[benchmark_id]
-        for row_id, row in zip(ids, new, strict=True):
-            known[row["key"]] = (row_id, {name: row[name] for name in ATTRIBUTES})
-            self._ids[benchmark_id][row["key"]] = row_id
+        row_ids = self.connection.execute(statement, described).scalars().all()
+        self._ids[benchmark_id].update(zip((row["key"] for row in new), row_ids, strict=True))
 
-    def _benchmark(self, benchmark_id: int) -> dict[str, tuple[int, dict[str, Any]]]:
-        if benchmark_id not in self._known:
-            columns = [Question.id, Question.key, *(getattr(Question, name) for name in ATTRIBUTES)]
-            rows = self.connection.execute(sa.select(*columns).where(Question.benchmark_id == benchmark_id)).mappings()
-            known = {row["key"]: (row["id"], {name: row[name] for name in ATTRIBUTES}) for row in rows}
-            self._known[benchmark_id] = known
-            self._ids[benchmark_id] = {key: row_id for key, (row_id, _) in known.items()}
-        return self._known[benchmark_id]
+    def _stored(self, row_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """What is stored of some questions; looked up when it matters, since keeping it all would cost memory by the question."""
+        if not self._changed.keys().isdisjoint(row_ids):
+            self.write_changes()
+        columns = [getattr(Question, name) for name in ATTRIBUTES]
+        found: dict[int, dict[str, Any]] = {}
+        for start in range(0, len(row_ids), IN_LIMIT):
+            query = sa.select(Question.id, *columns).where(Question.id.in_(row_ids[start : start + IN_LIMIT]))
+            found.update((row["id"], {name: row[name] for name in ATTRIBUTES}) for row in self.connection.execute(query).mappings())
+        return found
+
+    def _benchmark(self, benchmark_id: int) -> dict[str, int]:
+        if benchmark_id not in self._ids:
+            rows = self.connection.execute(sa.select(Question.key, Question.id).where(Question.benchmark_id == benchmark_id))
+            self._ids[benchmark_id] = dict(rows.all())
+        return self._ids[benchmark_id]
 
 
 def _differences(stored: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ HELD_ROWS = 100_000
 PIECE_ROWS = 20_000
 """Rows of one piece that is written or given back."""
 
-HELD_BYTES = 8 << 20
+HELD_BYTES = 2 << 20
 """Bytes of finished rows that stay in memory; more go to disk."""
 
 SORT_MEMORY = "256MB"

@@ -12,7 +12,7 @@ import pickle
 import signal
 import sys
 
-from tracker.quick import without_pandas
+from tracker.quick import modest_memory, without_pandas
 
 
 def main() -> None:
@@ -21,6 +21,7 @@ def main() -> None:
     jobs, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a stray print must not break the stream
     without_pandas()
+    modest_memory()
     from tracker.ingest.read import read_source
 
     gc.disable()  # parsed JSON holds no cycles; looking for them took a tenth of the time

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PARALLEL_BYTES = 24 << 20
 """Below this many bytes, starting workers costs more than it saves."""
 
-AHEAD_BYTES = 64 << 20
+AHEAD_BYTES = 16 << 20
 """Bytes of sources that may be read ahead of loading: workers go on while a transaction of 25,000 records is written."""
 
 
@@ -64,6 +64,8 @@ class Readings:
             self._ahead -= size
             self._submit()
             yield reading
+        if self._pool is not None:
+            self._pool.close()  # nothing is left to read: their memory is free for what follows
 
     def _submit(self) -> None:
         """Give the workers what they may read ahead; always at least one source each."""
@@ -120,7 +122,7 @@ class _Pool:
     def close(self) -> None:
         """End the workers."""
         for process in self._processes:
-            process.kill()
+            process.kill()  # they hold nothing but what the next reading would be made of
         self._threads.shutdown(wait=True, cancel_futures=True)
         for process in self._processes:
             process.communicate()

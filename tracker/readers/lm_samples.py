@@ -46,7 +46,7 @@ SHORT_ANSWER = 200
 _NESTED = frozenset({"options", "option_scores"})
 _OPTION = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(.*?)[ \t]*$", re.MULTILINE)
 _LEAD_IN = re.compile(r"\s*(?:The choices are listed below:|选项如下所示:|Options:|Choices:)\s*$")
-_KEPT_QUESTIONS = 20_000
+_KEPT_QUESTIONS = 5_000
 
 
 class Question(NamedTuple):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tracker.readers.columns import Checked
     from tracker.readers.values import Number
 
-CHUNK_ROWS = 5_000
-CHUNK_BYTES = 8 << 20
+CHUNK_ROWS = 2_000
+CHUNK_BYTES = 4 << 20
 LABEL_SCHEMES = ("domain", "skill")
 LABEL_SOURCE = "run"
 """Source of labels that stand in the sample rows themselves."""
@@ -30,7 +30,7 @@ KEY_NAMES = ("question_key", "question_id")
 _COUNT = partial(columns.wholes, most=2**31 - 1)
 _SIZE = partial(columns.wholes, least=1)
 _HASHES: dict[tuple[str | None, str | None], str] = {}
-_HASHES_KEPT = 20_000
+_HASHES_KEPT = 5_000
 
 
 def as_json_lists(column: list[Any]) -> list[str | None] | None:
