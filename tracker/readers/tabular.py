@@ -315,7 +315,7 @@ class _CsvRecords:
         problem = foreign(line.raw, self.path)
         if problem:
             raise InputError(problem, where=str(self.path))
-        if b"\r" in line.raw:
+        if b"\r" in line.raw.rstrip(b"\r\n"):
             message = "its lines end with carriage returns alone"
             raise InputError(message, where=str(self.path), hint="convert it: tr '\\r' '\\n' < FILE > NEW")
         try:
