@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+if os.path.basename(sys.argv[0]) == "trackr" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # noqa: PTH119 - pathlib is slow
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while the program loads just ends it, without a stack trace
 
 import click
 
@@ -115,6 +119,8 @@ def main(args: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Run a command and say what went wrong; what cannot be said is an OSError."""
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = cli.main(arguments, prog_name="trackr", standalone_mode=False)
     except TrackrError as err:
         code = _report(arguments, err.kind, err.message, err.where, err.hint, err.exit_code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -70,3 +71,15 @@ def test_a_project_file_that_is_wrong_is_refused(text: str, tmp_path: Path) -> N
     done = shell("trackr info", tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "trackr.toml" in done.stderr
+
+
+def test_an_interrupt_while_the_program_loads_leaves_no_stack_trace() -> None:
+    script = "import os, signal, sys; sys.argv = ['/somewhere/trackr']; import cli.main; os.kill(os.getpid(), signal.SIGINT)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")  # a shell makes it 130
+    script = script.replace("cli.main;", "cli.main, cli.commands.schema; cli.commands.schema.schema.callback = lambda **_:").replace(
+        "import os", "import os", 1
+    )
+    script += "\ncli.main.main(['schema'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (130, "\ntrackr: interrupted\n")

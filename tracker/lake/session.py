@@ -8,7 +8,7 @@ import re
 import signal
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -182,7 +182,8 @@ def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def _interrupt_on_signal(connection: duckdb.DuckDBPyConnection, reader: int) -> None:
     while number := os.read(reader, 1):
         if number[0] == signal.SIGINT:
-            connection.interrupt()
+            with suppress(duckdb.Error):  # it may be closed by now
+                connection.interrupt()
 
 
 def portable_sql(name: str) -> str:
