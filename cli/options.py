@@ -30,3 +30,6 @@ def store_options(function: F) -> F:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+ROW_ID = click.IntRange(0, 2**63 - 1, clamp=True)
+"""Id of a row in the database; what lies beyond any is none."""

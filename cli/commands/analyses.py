@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import json_option, store_options
+from cli.options import ROW_ID, json_option, store_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ def list_(location: Location, name: str | None, *, as_json: bool) -> None:
 
 
 @analyses.command()
-@click.argument("identity", metavar="ID", type=int)
+@click.argument("identity", metavar="ID", type=ROW_ID)
 @store_options
 @json_option
 def show(location: Location, identity: int, *, as_json: bool) -> None:

@@ -165,6 +165,9 @@ def _write_binary(session: Session, sql: str, values: Mapping[str, Any], kind: s
     from cli.arrow import write_batches
 
     reader = session.batches(sql, values)
+    if kind == "parquet" and (spans := [field.name for field in reader.schema if str(field.type) == "month_day_nano_interval"]):
+        message = f"Parquet has no type for the intervals of {spans[0]}"
+        raise UsageError(message, hint="cast them: CAST(x AS VARCHAR), or write --format arrow")
     with _target(output) as stream:
         cut = write_batches(reader, kind, stream, limit)
     if cut:

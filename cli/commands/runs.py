@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.options import json_option, store_options
+from cli.options import ROW_ID, json_option, store_options
 
 if TYPE_CHECKING:
     from tracker.config import Location
@@ -45,7 +45,7 @@ def list_runs(model: str | None, benchmark: str | None, status: str | None, as_j
 
 
 @runs.command("show")
-@click.argument("run_id", type=int)
+@click.argument("run_id", type=ROW_ID)
 @json_option
 @store_options
 def show_run(run_id: int, as_json: bool, location: Location) -> None:
@@ -76,7 +76,7 @@ def show_run(run_id: int, as_json: bool, location: Location) -> None:
 
 
 @runs.command("delete")
-@click.argument("run_ids", type=int, nargs=-1, required=True)
+@click.argument("run_ids", type=ROW_ID, nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
 @store_options

@@ -380,3 +380,27 @@ print(loaded, file=sys.stderr)
             check=True,
         )
         assert pq.read_table(io.BytesIO(done.stdout)).to_pylist() == [{"x": 42}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "message"),
+    [
+        ("select interval '-178000000 years' i", (), "a value is beyond what can be shown"),
+        ("select interval '1 year' i", ("--format", "parquet"), "Parquet has no type for the intervals of i"),
+        ("select \udcff", (), "bytes that are not UTF-8"),
+    ],
+)
+def test_what_no_output_can_hold_is_one_line_with_the_remedy(
+    trackr: Callable[..., Done], sql: str, options: tuple[str, ...], message: str
+) -> None:
+    done = trackr("query", sql, *options)
+    assert done.code in {1, 2}
+    assert done.err.count("\n") == 1
+    assert message in done.err
+
+
+def test_an_id_beyond_every_row_is_unknown(trackr: Callable[..., Done]) -> None:
+    for command in (("runs", "show"), ("runs", "delete", "--yes"), ("analyses", "show")):
+        done = trackr(*command, "99999999999999999999")
+        assert done.code in {1, 2}
+        assert done.err.count("\n") == 1

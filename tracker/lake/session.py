@@ -108,12 +108,21 @@ class Session:
 
     def _fetch(self, cursor: duckdb.DuckDBPyConnection, size: int) -> list[tuple[Any, ...]]:
         with interruptible(self.connection):
-            return cursor.fetchmany(size)
+            try:
+                return cursor.fetchmany(size)
+            except OverflowError as err:  # a time span beyond Python's
+                message = "a value is beyond what can be shown"
+                raise QueryError(message, hint="cast intervals to text: CAST(x AS VARCHAR)") from err
 
     def _statements(self, text: str, params: Mapping[str, Any] | None) -> list[tuple[duckdb.Statement, dict[str, Any]]]:
         """The statements of a text, each with the values that it asks for."""
         self.ensure_files()
         given = dict(params or {})
+        try:
+            text.encode()
+        except UnicodeEncodeError as err:
+            message = "the SQL holds bytes that are not UTF-8"
+            raise QueryError(message, where=f"character {err.start + 1}") from err
         statements = self.connection.extract_statements(text)
         _require(statements, given)
         return [(statement, {name: given[name] for name in statement.named_parameters}) for statement in statements]
