@@ -31,6 +31,10 @@ class RunLog:
 
         known = set(Settings.model_fields)
         _no_typing_error(settings, known)
+        for name, value in (("model", model), ("benchmark", benchmark)):
+            if not isinstance(value, str) or not value.strip():
+                message = f"{name}: expected a name, found {value!r}"
+                raise UsageError(message)
         self.run_id = run_id or uuid.uuid4().hex
         self.report: IngestReport | None = None
         self._tracker, self._model, self._benchmark = tracker, model, benchmark
@@ -38,19 +42,25 @@ class RunLog:
         self._settings = {name: value for name, value in settings.items() if name not in known}
         self._rows: list[dict[str, Any]] = []
         self._started = datetime.now(UTC)
+        self._ended = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        self._ended = True
         reason = f"{kind.__name__}: {err}" if kind is not None else None
         self._store(reason)
 
     def log(self, *, question_id: str | int, correct: bool | None = None, score: float | None = None, **fields: Any) -> None:
         """Log one answer; `fields` are columns of records and questions (text, gold, options, p_gold, visual_tokens, ...).
 
-        Raises UsageError for a field that neither has, with the nearest that does.
+        Raises UsageError for a field that neither has, with the nearest that does, and for a value of the wrong type; what was
+        logged before stays.
         """
+        if self._ended:
+            message = "the run has ended: nothing can be logged after its `with` block"
+            raise UsageError(message, hint="log inside the block, or open another run")
         unknown = sorted(set(fields) - _field_names())
         if unknown:
             import difflib
@@ -62,7 +72,13 @@ class RunLog:
         if correct is None and score is None and fields.get("response") is None:
             message = f"question {question_id!r} has neither correct nor score"
             raise UsageError(message, hint="log correct=..., score=..., or at least response=... for an unscored answer")
-        self._rows.append({"question_key": str(question_id), "correct": correct, "score": score, **fields})
+        row = {"question_key": str(question_id), "correct": _right(correct), "score": score, **fields}
+        batch_of(None, [row])  # a mistake is said here, not when the block ends and the whole run would be lost
+        p_gold = fields.get("p_gold")
+        if p_gold is not None and (p_gold < 0 or p_gold > 1):
+            message = f"p_gold: expected a probability from 0 to 1, found {p_gold!r}"
+            raise UsageError(message)
+        self._rows.append(row)
 
     def _store(self, reason: str | None) -> None:
         from tracker.batch import RunHeader
@@ -80,6 +96,13 @@ class RunLog:
             settings=self._settings,
         )
         self.report = self._tracker.load_batch(header, self._rows)
+
+
+def _right(correct: Any) -> Any:
+    """1 and 0 are true and false, as in a table; what is neither stays, and is refused."""
+    from tracker.readers.values import truth
+
+    return correct if correct is None or isinstance(correct, str) or (found := truth(correct)) is None else found
 
 
 def _no_typing_error(settings: Mapping[str, Any], known: set[str]) -> None:

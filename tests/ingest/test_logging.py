@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -99,3 +99,29 @@ def test_mistakes_are_said_when_they_are_made(store: Tracker) -> None:
     assert store.run(model="m", benchmark="b", batch_size=8, temperature=0.2, prompt_id=3, image_size=448).run_id
     with pytest.raises(UsageError, match="wrong type"), store.run(model="m", benchmark="b") as run:
         run.log(question_id="1", correct=True, visual_tokens="many")
+
+
+def test_a_mistake_costs_nothing_that_was_logged_before(store: Tracker) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"correct": "perhaps"},
+        {"correct": 0.5},
+        {"correct": True, "p_gold": 2},
+        {"correct": True, "visual_tokens": 2**70},
+    ]
+    with store.run(model="m", benchmark="b") as run:
+        run.log(question_id="1", correct=1)  # type: ignore[arg-type]
+        for fields in wrong:
+            with pytest.raises(UsageError):
+                run.log(question_id="2", **fields)
+        run.log(question_id="3", correct=0.0)  # type: ignore[arg-type]
+    assert store.sql("select question_key, correct from answers order by 1").fetchall() == [("1", True), ("3", False)]
+
+
+def test_what_is_logged_after_the_run_is_refused(store: Tracker) -> None:
+    with store.run(model="m", benchmark="b") as run:
+        run.log(question_id="1", correct=True)
+    with pytest.raises(UsageError, match="the run has ended"):
+        run.log(question_id="2", correct=True)
+    for names in ({"model": "", "benchmark": "b"}, {"model": "m", "benchmark": " "}):
+        with pytest.raises(UsageError, match="expected a name"):
+            store.run(**names)
