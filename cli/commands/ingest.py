@@ -76,6 +76,10 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
             click.echo(f"not in the catalog, {name}{'s' if len(names) > 1 else ''}: {shown} (describe with: trackr catalog import FILE)")
     for reason, count in report.not_counting.items():
         click.echo(f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}")
+    if report.repeated:
+        click.echo(
+            f"answers to a question that the same run had answered (later attempts; the last scored one counts): {report.repeated:,}"
+        )
     if report.disputed:
         click.echo(f"questions that sources describe differently (the value that sorts first is kept): {report.disputed:,}")
     if report.nul_characters:

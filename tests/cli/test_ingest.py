@@ -146,6 +146,7 @@ JSON_KEYS = {
         "new",
         "updated",
         "unchanged",
+        "repeated",
         "duplicate",
         "outdated",
         "disputed",

@@ -131,6 +131,8 @@ def test_cycles_unfold_into_records_with_their_number_in_the_key(tmp_path: Path)
         2: "expected lists of one length to unfold, found prediction 1, gold 2, options 2",
         3: "expected lists of one length to unfold, found options 2",
     }
+    silent = one(tmp_path, columns, row, row | {"id": 8, "out": "A", "ans": "A"})
+    assert silent.reasons == {1: "prediction and gold are lists (add unfold = true to the [[table]] rule: one record per entry)"}
     named = one(tmp_path, columns, row | {"opts": ["x", "y"]}, options='unfold = ["prediction", "gold"]')
     assert [asked["options"] for asked in named.questions] == ['["x","y"]'] * 2
 

@@ -67,6 +67,7 @@ class Collector:
         scores = _Aligned(self._scores.runs())
         for ordinal, whole in self._records.runs():
             records = finish_records(with_attempts(whole))
+            self._runs[ordinal].n_repeated = int(np.count_nonzero(records.column("attempt").to_numpy()))
             self._finished_records.write(records)
             self._finished_scores.write(_scores_of(records, scores.of(ordinal)))
         self._finish_questions()

@@ -344,6 +344,7 @@ class Loader:
         self.report.updated += len(changed)
         self.report.partial += sum(row.values["status"] != "finished" for row in rows)
         self.report.records += sum(row.read.n_records for row in rows)
+        self.report.repeated += sum(row.read.n_repeated for row in rows)
         self.report.nul_characters += sum(row.read.nul_characters for row in rows)
 
     def _write_contents(self, connection: sa.Connection, rows: list[_Row]) -> None:

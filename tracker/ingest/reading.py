@@ -22,6 +22,8 @@ class ReadRun:
 
     header: RunHeader
     n_records: int = 0
+    n_repeated: int = 0
+    """Records of questions that were answered before in the same repetition."""
     questions: pa.Table = field(default_factory=QUESTIONS.empty_table)
     facts_digest: str = ""
     labels: pa.Table = field(default_factory=LABELS.empty_table)

@@ -34,6 +34,8 @@ class IngestReport:
     """Runs that a changed source no longer holds."""
     partial: int = 0
     records: int = 0
+    repeated: int = 0
+    """Records that answer a question again: later attempts, of which the last scored one counts in trajectories."""
     bytes: int = 0
     labels: int = 0
     nul_characters: int = 0

@@ -130,6 +130,9 @@ class _Table:
         """(row, cells by field, entry number): one per row, or one per entry of its list cells."""
         cells = {field: cell.of(row) for field, cell in self.rule.columns.items() if field != "question_id"}
         if not self.rule.unfold:
+            if "correct" not in cells and all(isinstance(cells.get(field), list) for field in ("prediction", "gold")):
+                message = "prediction and gold are lists (add unfold = true to the [[table]] rule: one record per entry)"
+                raise _BadRowError(message)
             return [(row, cells, None)]
         if isinstance(self.rule.unfold, tuple):
             listed = [field for field in self.rule.unfold if isinstance(cells.get(field), list)]
