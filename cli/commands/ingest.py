@@ -11,6 +11,8 @@ from cli.options import json_option, store_options
 from cli.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracker.config import Location
     from tracker.ingest.report import IngestReport
 
@@ -74,16 +76,8 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
         if names:
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
             click.echo(f"not in the catalog, {name}{'s' if len(names) > 1 else ''}: {shown} (describe with: trackr catalog import FILE)")
-    for reason, count in report.not_counting.items():
-        click.echo(f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}")
-    if report.repeated:
-        click.echo(
-            f"answers to a question that the same run had answered (later attempts; the last scored one counts): {report.repeated:,}"
-        )
-    if report.disputed:
-        click.echo(f"questions that sources describe differently (the value that sorts first is kept): {report.disputed:,}")
-    if report.nul_characters:
-        click.echo(f"texts whose NUL characters were replaced: {report.nul_characters:,}")
+    for note in _notes(report):
+        click.echo(note)
     if report.rejected:
         click.echo(f"rejected: {len(report.rejected):,} (kept in the table rejections)", err=True)
         for one in report.rejected if verbose else report.rejected[:SHOWN]:
@@ -100,6 +94,18 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
         click.echo(f"no evaluation output: {len(report.skipped):,} files", err=True)
         for path in report.skipped:
             click.echo(f"  {path}", err=True)
+
+
+def _notes(report: IngestReport) -> Iterator[str]:
+    """What a reader of the numbers should know."""
+    for reason, count in report.not_counting.items():
+        yield f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}"
+    noted = {
+        "answers to a question that the same run had answered (later attempts; the last scored one counts)": report.repeated,
+        "questions that sources describe differently (the value that sorts first is kept)": report.disputed,
+        "texts whose NUL characters were replaced": report.nul_characters,
+    }
+    yield from (f"{text}: {count:,}" for text, count in noted.items() if count)
 
 
 def _files(count: int) -> str:
