@@ -91,7 +91,10 @@ def test_deep_nesting_is_an_error_not_a_crash(tmp_path: Path) -> None:
 
 
 @given(
-    st.lists(st.dictionaries(st.text(max_size=5), st.one_of(st.integers(), st.floats(), st.text(), st.none()), max_size=4), max_size=20),
+    st.lists(
+        st.dictionaries(st.text(max_size=5), st.one_of(st.integers(-(2**63), 2**64 - 1), st.floats(), st.text(), st.none()), max_size=4),
+        max_size=20,
+    ),
     st.integers(1, 50),
 )
 def test_any_block_size_gives_the_same_lines(tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, object]], block: int) -> None:
