@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from tracker.config import Location, locate, place
-from tracker.errors import DatabaseError, TrackrError
+from tracker.errors import DatabaseError, LakeError, TrackrError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +139,7 @@ class Tracker:
                     from tracker.ingest.run import carry_out  # after the workers have begun: it loads the ORM
 
                     carry_out(job, self._database_for_writing(), report, readings, staged=staging, progress=progress)
-                self._sync(staging, progress)
+                self._follow(staging, progress)
 
     def run(self, *, model: str, benchmark: str, run_id: str | None = None, **settings: Any) -> RunLog:
         """Log an evaluation from your own loop: `with t.run(model=..., benchmark=..., input_size=...) as run: run.log(...)`."""
@@ -151,7 +151,6 @@ class Tracker:
         """Store one run of logged answers."""
         from tracker.ingest.load import Loader
         from tracker.ingest.report import IngestReport
-        from tracker.lake import sync
         from tracker.logging import reading_of
 
         self._end_session()
@@ -161,7 +160,7 @@ class Tracker:
             loader = Loader(database, report, [f"log:{header.external_id}"], staging)
             loader.add(reading_of(header, rows, Path(folder)))
             loader.flush()
-            sync(database, self.lake, staging)
+            self._follow(staging)
         return report
 
     def delete_runs(self, run_ids: Sequence[int]) -> int:
@@ -170,7 +169,7 @@ class Tracker:
 
         self._end_session()
         removed = delete_runs(self.database(create_missing=False), list(run_ids))
-        self.sync()
+        self._follow()
         return removed
 
     def import_catalog(self, path: str | Path) -> CatalogReport:
@@ -187,7 +186,7 @@ class Tracker:
             known = known_catalog(connection)
         report = import_catalog(database, read(Path(path), known))
         if report.anything:
-            self.sync()
+            self._follow()
         return report
 
     def export_catalog(self, *, found: bool = True) -> Catalog:
@@ -206,7 +205,7 @@ class Tracker:
         rows = read_labels(Path(path))
         report = import_labels(self._database_for_writing(), rows)
         if report.anything:
-            self.sync()
+            self._follow()
         return report
 
     def prefer_labels(self, scheme: str, sources: Sequence[str]) -> None:
@@ -215,7 +214,7 @@ class Tracker:
 
         self._end_session()
         prefer(self.database(create_missing=False), scheme, sources)
-        self.sync()
+        self._follow()
 
     # ---- reading --------------------------------------------------------------------------
 
@@ -235,6 +234,14 @@ class Tracker:
 
         talk = None if progress is None else lambda text: progress(text, 0, 0)
         return sync(self.database(create_missing=False), self.lake, staging, progress, talk)
+
+    def _follow(self, staging: Staging | None = None, progress: Callable[[str, int, int], None] | None = None) -> None:
+        """Sync after a change; where the lake cannot follow, say that the change itself is safe."""
+        try:
+            self._sync(staging, progress)
+        except LakeError as err:
+            message = f"the database has the change, the lake could not follow: {err.message}"
+            raise LakeError(message, where=err.where, hint=err.hint) from err
 
     def fresh(self) -> bool:
         """Whether the lake holds what the database holds; raises DatabaseError where there is no database."""

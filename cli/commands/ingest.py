@@ -71,6 +71,8 @@ def ingest(
 
 
 def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None:
+    from cli.output import sanitise
+
     click.echo(_counts(report, location))
     for name, names in (("model", report.unknown_models), ("benchmark", report.unknown_benchmarks)):
         if names:
@@ -82,7 +84,7 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
         click.echo(f"rejected: {len(report.rejected):,} (kept in the table rejections)", err=True)
         for one in report.rejected if verbose else report.rejected[:SHOWN]:
             place = f":{one.line}" if one.line is not None else ""
-            click.echo(f"  {one.file}{place}: {one.reason}", err=True)
+            click.echo(f"  {sanitise(one.file)}{place}: {sanitise(one.reason)}", err=True)
         if len(report.rejected) > SHOWN and not verbose:
             click.echo(f"  and {len(report.rejected) - SHOWN:,} more (-v lists all)", err=True)
     if report.skipped and not report.sources:
@@ -93,7 +95,7 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
     if report.skipped and verbose:
         click.echo(f"no evaluation output: {len(report.skipped):,} files", err=True)
         for path in report.skipped:
-            click.echo(f"  {path}", err=True)
+            click.echo(f"  {sanitise(path)}", err=True)
 
 
 def _notes(report: IngestReport) -> Iterator[str]:

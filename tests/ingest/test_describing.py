@@ -234,3 +234,10 @@ def test_sources_that_disagree_about_a_question_are_counted_and_the_value_that_s
     assert each_store.ingest(second).disputed == 2
     shown_options = each_store.sql("select distinct question_key, n_options from answers order by all").fetchall()
     assert shown_options == [("q0", 4), ("q1", 4), ("q2", 5)]
+
+
+def test_the_name_of_a_described_model_is_no_alias_of_another(each_store: Tracker, tmp_path: Path) -> None:
+    mine = toml(tmp_path / "mine.toml", '[series.Mine]\n[models.A]\nseries = "Mine"\naliases = ["InternVL3-8B"]\n')
+    with pytest.raises(InputError, match="name of another model"):
+        each_store.import_catalog(mine)
+    assert each_store.ingest(write_rows(tmp_path / "a.jsonl", run_rows("InternVL3-8B", n=2))).unknown_models == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from tracker.catalog import load
+from tracker.errors import InputError
 from tracker.ingest.export import export_catalog
 from tracker.ingest.link import FOUND, found_name, relink
 from tracker.ingest.runs import all_slices, mark_dirty, refresh_current
@@ -184,7 +185,12 @@ class _Writer:
         return int(row["id"])
 
     def alias(self, table: Any, column: str, alias: str, row_id: int) -> None:
-        """Map a spelling to a row."""
+        """Map a spelling to a row; the name of another thing that is described is no spelling of this one."""
+        owner = Model if table is ModelAlias else Benchmark
+        named = sa.select(owner.id).where(owner.name == alias, owner.origin != FOUND, owner.id != row_id)
+        if self.connection.execute(named).first():
+            message = f"the alias {alias!r} is the name of another {owner.__name__.lower()} that is described"
+            raise InputError(message, hint="leave the alias out, or describe that one under its own name")
         row = self.connection.execute(sa.select(table).where(table.alias == alias)).mappings().first()
         if row is None:
             self.connection.execute(sa.insert(table).values(alias=alias, origin=self.origin, **{column: row_id}))
