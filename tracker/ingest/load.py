@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from tracker.database import bulk
@@ -61,7 +62,8 @@ class _Row:
     run_id: int | None = None
     version: int = 1
     supersedes: bool = False
-    question_ids: dict[str, int] = field(default_factory=dict)
+    question_ids: pa.Array | None = None
+    """Ids of the questions in `read.questions`, row by row."""
 
 
 class Loader:
@@ -352,11 +354,14 @@ class Loader:
         assert self._questions is not None  # noqa: S101
         for row in rows:
             if row.benchmark_id is not None:
-                row.question_ids = self._questions.merge(row.benchmark_id, row.read.questions, row.read.facts_digest)
+                self._questions.tell(row.benchmark_id, row.read.questions, row.read.facts_digest)
+        self._questions.settle()
+        for row in rows:
+            if row.benchmark_id is not None:
+                row.question_ids = self._questions.ids_of(row.benchmark_id, row.read.questions.column("key"))
         by_reading: dict[int, dict[int, _Row]] = {}
         for row in rows:
             by_reading.setdefault(id(row.reading), {})[row.ordinal] = row
-        self._questions.write_changes()
         self._disputed |= self._questions.disputed
         self.report.disputed = len(self._disputed)
         self._insert("records", (piece for of in by_reading.values() for piece in _records(of)))
@@ -450,11 +455,7 @@ def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
     for ordinal, piece in reading.records.pieces():
         row = of[ordinal]
-        keys = piece.column("question_key").to_pylist()
-        columns = {
-            "run_id": pa.repeat(pa.scalar(row.run_id, pa.int64()), len(keys)),
-            "question_id": pa.array(np.fromiter(map(row.question_ids.__getitem__, keys), np.int64, len(keys))),
-        }
+        columns = {"run_id": pa.array(np.full(piece.num_rows, row.run_id, np.int64)), "question_id": _question_ids(row, piece)}
         kept = [name for name in piece.schema.names if name not in {"run", "position", "question_key"}]
         yield row, pa.table({**columns, **{name: piece.column(name) for name in kept}})
 
@@ -463,8 +464,14 @@ def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
     for ordinal, piece in reading.record_scores.pieces():
         row = of[ordinal]
-        ids = pa.array([row.question_ids[key] for key in piece.column("question_key").to_pylist()], pa.int64())
-        yield row, _with_run(row, piece.select(["repetition", "attempt", "scorer", "score", "special"]).add_column(0, "question_id", ids))
+        scores = piece.select(["repetition", "attempt", "scorer", "score", "special"])
+        yield row, _with_run(row, scores.add_column(0, "question_id", _question_ids(row, piece)))
+
+
+def _question_ids(row: _Row, piece: pa.Table) -> pa.ChunkedArray:
+    """Ids of the questions that records answer."""
+    assert row.question_ids is not None  # noqa: S101
+    return row.question_ids.take(pc.index_in(piece.column("question_key"), value_set=row.read.questions.column("key").combine_chunks()))
 
 
 def _with_run(row: _Row, table: pa.Table) -> pa.Table:

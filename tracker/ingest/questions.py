@@ -48,21 +48,36 @@ class Questions:
         self._changed: dict[int, dict[str, Any]] = {}
         self._facts_seen: set[tuple[int, str]] = set()
         self._first_facts: dict[int, pa.Table] = {}
+        self._told: dict[int, list[pa.Table]] = {}
+        self._id_arrays: dict[int, tuple[pa.ChunkedArray, pa.Array]] = {}
         self.disputed: set[int] = set()
         """Questions about which sources disagree."""
         self.rehashed: set[int] = set()
         """Benchmarks whose content hashes changed."""
 
-    def merge(self, benchmark_id: int, facts: pa.Table, facts_digest: str) -> dict[str, int]:
-        """Ids of a run's questions; what the run says about them is merged in."""
-        ids = self._benchmark(benchmark_id)
+    def tell(self, benchmark_id: int, facts: pa.Table, facts_digest: str) -> None:
+        """Take what a run says about its questions; `settle` merges it in."""
         if (benchmark_id, facts_digest) not in self._facts_seen:
             news = self._news(benchmark_id, facts)
             if news.num_rows:
-                self.merge_rows(benchmark_id, news.to_pylist())
+                self._told.setdefault(benchmark_id, []).append(news)
             self._facts_seen.add((benchmark_id, facts_digest))
             self._first_facts.setdefault(benchmark_id, facts)
-        return ids
+
+    def settle(self) -> None:
+        """Merge and write what runs told."""
+        for benchmark_id, told in self._told.items():
+            self.merge_rows(benchmark_id, [row for facts in told for row in facts.to_pylist()])
+        self._told.clear()
+        self.write_changes()
+
+    def ids_of(self, benchmark_id: int, keys: pa.ChunkedArray) -> pa.Array:
+        """Ids of keys that were settled; runs mostly ask the same questions in the same order."""
+        known = self._id_arrays.get(benchmark_id)
+        if known is None or not known[0].equals(keys):
+            ids = self._benchmark(benchmark_id)
+            known = self._id_arrays[benchmark_id] = (keys, pa.array([ids[key] for key in keys.to_pylist()], pa.int64()))
+        return known[1]
 
     def _news(self, benchmark_id: int, facts: pa.Table) -> pa.Table:
         """The rows that may say more than the first run of the benchmark said; compared by column, since runs mostly repeat it."""
@@ -81,19 +96,26 @@ class Questions:
     def merge_rows(self, benchmark_id: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
         """Insert new keys, complete old ones; returns ids by key."""
         ids = self._benchmark(benchmark_id)
-        known = [row for row in rows if row["key"] in ids]
-        new = {row["key"]: row for row in rows if row["key"] not in ids}
+        merged: dict[str, dict[str, Any]] = {}
+        disputed: set[str] = set()
+        for row in rows:
+            first = merged.setdefault(row["key"], {"key": row["key"], **{name: row.get(name) for name in ATTRIBUTES}})
+            if _disagree(first, row):
+                disputed.add(row["key"])
+            first.update(_differences(first, row))
+        known = [row for row in merged.values() if row["key"] in ids]
         stored = self._stored([ids[row["key"]] for row in known])
         for row in known:
             self._complete(benchmark_id, ids[row["key"]], stored[ids[row["key"]]], row)
-        if new:
-            self._insert(benchmark_id, list(new.values()))
+        if len(known) < len(merged):
+            self._insert(benchmark_id, [row for row in merged.values() if row["key"] not in ids])
             self.rehashed.add(benchmark_id)
-        return {row["key"]: ids[row["key"]] for row in rows}
+        self.disputed.update(ids[key] for key in disputed)
+        return {key: ids[key] for key in merged}
 
     def _complete(self, benchmark_id: int, row_id: int, stored: dict[str, Any], row: Mapping[str, Any]) -> None:
         """Merge what a further source says into a stored question."""
-        if any(row.get(name) is not None and stored[name] not in (None, row[name]) for name in STATED):
+        if _disagree(stored, row):
             self.disputed.add(row_id)
         update = _differences(stored, row)
         if update:
@@ -148,6 +170,11 @@ class Questions:
             rows = self.connection.execute(sa.select(Question.key, Question.id).where(Question.benchmark_id == benchmark_id))
             self._ids[benchmark_id] = dict(rows.all())
         return self._ids[benchmark_id]
+
+
+def _disagree(stored: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether two descriptions of a question contradict each other."""
+    return any(row.get(name) is not None and stored[name] not in (None, row[name]) for name in STATED)
 
 
 def _differences(stored: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
