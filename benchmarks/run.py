@@ -188,7 +188,7 @@ class _Watcher(threading.Thread):
         self.pid, self.peak, self._ended = pid, 0, threading.Event()
 
     def run(self) -> None:
-        while not self._ended.wait(0.05):
+        while not self._ended.wait(0.25):
             self.peak = max(self.peak, sum(_pss(pid) for pid in _tree(self.pid)))
 
     def stop(self) -> None:
