@@ -36,6 +36,7 @@ def main() -> None:
             answer = err
         pickle.dump(answer, answers, protocol=5)
         answers.flush()
+        del answer, job  # not beside the next one
 
 
 if __name__ == "__main__":

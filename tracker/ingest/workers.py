@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PARALLEL_BYTES = 24 << 20
 """Below this many bytes, starting workers costs more than it saves."""
 
-AHEAD_BYTES = 32 << 20
+AHEAD_BYTES = 24 << 20
 """Bytes of sources that may be read ahead of loading: workers go on while a transaction of 25,000 records is written."""
 
 
