@@ -136,7 +136,7 @@ def _run(arguments: list[str]) -> int:
         code = _interrupted()
     except MemoryError:
         code = _report(arguments, "error", "there is not enough memory", None, "close other programs, or ask for less at once", 1)
-    except Exception as err:
+    except Exception as err:  # what an engine says of a broken store is one line; a fault of our own keeps its traceback
         if isinstance(err, OSError) or type(err).__module__.partition(".")[0] not in ENGINES:
             raise
         first = next(iter(str(err).strip().splitlines()), type(err).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -78,14 +78,13 @@ def prefer(scheme: str, sources: tuple[str, ...], location: Location) -> None:
     click.echo(f"{scheme}: {' before '.join(sources)}, others after them in alphabetical order")
 
 
-def _write(rows: list[dict[str, object]], stream: object, *, as_json: bool) -> None:
+def _write(rows: list[dict[str, object]], stream: TextIO, *, as_json: bool) -> None:
     import csv
     import json
 
     if as_json:
-        for row in rows:
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")  # type: ignore[attr-defined]
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         return
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")  # type: ignore[arg-type]
+    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
