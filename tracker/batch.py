@@ -11,7 +11,7 @@ from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 RECORDS = pa.schema(
     [
@@ -95,6 +95,13 @@ METRIC_POINTS = pa.schema(
 """Points of training curves."""
 
 
+PRECISIONS = {
+    "half": "float16", "fp16": "float16", "f16": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "f32": "float32",
+    "int8": "8bit", "int4": "4bit",
+}  # fmt: skip
+"""Spellings of precisions, and the one that is kept."""
+
+
 class AggregateScore(BaseModel):
     """An aggregate score as the source states it."""
 
@@ -127,6 +134,15 @@ class Settings(BaseModel):
     max_new_tokens: int | None = Field(default=None, gt=0)
     prompt: str | None = None
     variant: str | None = None
+
+    @field_validator("precision")
+    @classmethod
+    def _one_spelling(cls, value: str | None) -> str | None:
+        """bf16, torch.bfloat16 and bfloat16 are one precision."""
+        if value is None:
+            return None
+        name = value.strip().removeprefix("torch.").lower()
+        return PRECISIONS.get(name, name) or None
 
 
 class RunHeader(BaseModel):
@@ -184,14 +200,27 @@ class Source:
     """The files of one or more runs that belong together: the unit of change.
 
     `uri` is the resolved path of its main file (or an address); `files` is everything whose bytes matter;
-    `mapping` is whatever outside the bytes decides how they are read (JSON values only). All three, with the
-    reader's version, make the digest.
+    `mapping` is whatever outside the bytes decides how they are read (JSON values only). The bytes (or `content`,
+    which stands for them where the source is no file, such as one run in a database), the mapping and the reader's
+    version make the digest. Files of other folders may be among `files`: whatever a source names, no later folder offers.
     """
 
     reader: str
     uri: str
     files: tuple[Path, ...]
     mapping: dict[str, Any] = field(default_factory=dict)
+    content: str | None = None
+    """A digest of the content, where `files` are not what is to be compared."""
+    claims: tuple[Path, ...] = ()
+    """Files that belong to this source and are not compared: no other reader is offered them."""
+    group: str | None = None
+    """Sources of one group are read together, by `BulkReader.read_many`."""
+    experiment: str | None = None
+    """Name of the experiment, where the format has such a thing (`--experiment` chooses by it)."""
+    time: datetime | None = None
+    """When it last changed, where something better than the files' own times is known (`--since` chooses by it)."""
+    left_out: str | None = None
+    """Why it is not read though it was found (such as "deleted in MLflow"): counted in the summary."""
 
 
 def empty_records() -> pa.Table:

@@ -34,8 +34,12 @@ def variants(reader: str) -> list[str]:
 def sources(reader: Reader, root: Path) -> list[Source]:
     """Every source of a format below a folder."""
     found: list[Source] = []
-    for folder, _, names in sorted(os.walk(root)):
-        found += reader.find(Folder(Path(folder), sorted(names)), Study.empty())
+    claimed: set[Path] = set()
+    for folder, folders, names in sorted(os.walk(root.resolve())):
+        offered = [name for name in sorted(names) if Path(folder) / name not in claimed]
+        sources = reader.find(Folder(Path(folder), offered, sorted(folders)), Study.empty())
+        claimed.update(path for source in sources for path in (*source.files, *source.claims))
+        found += sources
     return found
 
 

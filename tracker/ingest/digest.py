@@ -43,10 +43,13 @@ def stamps(source: Source) -> tuple[Stamp, ...]:
 
 
 def digest(source: Source, reader: Reader, effective: dict[str, Any]) -> str:
-    """SHA-256 over the bytes of every file, the reader's name and version, and the effective mapping."""
+    """SHA-256 over the bytes of every file (or the content that stands for them), the reader, and the effective mapping."""
     whole = hashlib.sha256()
     meaning = {"reader": reader.name, "version": reader.version, "mapping": source.mapping, "study": effective}
     whole.update(orjson.dumps(meaning, option=orjson.OPT_SORT_KEYS, default=str))
+    if source.content is not None:
+        whole.update(b"\0content\0" + source.content.encode())
+        return whole.hexdigest()
     for path in source.files:
         whole.update(b"\0file\0")
         for block in _blocks(path):

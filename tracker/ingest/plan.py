@@ -5,16 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracker.batch import Source
+from tracker.config import mask
 from tracker.errors import InputError, UsageError
 from tracker.ingest.digest import digest
 from tracker.readers import all_readers
-from tracker.readers.base import Folder
+from tracker.readers.base import AddressReader, Folder, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,21 +48,28 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be read, what is unchanged, what is no evaluation output."""
+    """What is to be read, what is unchanged, what is no evaluation output, and why how many sources are left out."""
 
     reading: tuple[Planned, ...]
     unchanged: tuple[Planned, ...]
     skipped: tuple[Path, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-def make_plan(paths: Sequence[Path], study: Study, known: Mapping[str, set[str]]) -> Plan:
-    """Plan an ingest; `known` maps addresses to the digests already stored for them."""
+def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set[str]], selection: Selection | None = None) -> Plan:
+    """Plan an ingest of folders, files and addresses; `known` maps addresses to the digests already stored for them."""
+    selection = selection or Selection()
     found: list[Planned] = []
     skipped: list[Path] = []
-    for folder in folders(paths):
-        sources, rest = _find(folder, study)
+    claimed: set[Path] = set()
+    for address in (path for path in paths if is_address(path)):
+        found += _behind(str(address), study, selection)
+    for folder in folders([Path(path) for path in paths if not is_address(path)]):
+        sources, rest = _find(folder, study, claimed)
         found += sources
         skipped += rest
+    skipped = [path for path in skipped if path not in claimed]
+    found, left_out = _selected(found, selection)
     met = [planned for planned in found if planned.source.uri in known]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         digests = dict(zip((p.source.uri for p in met), pool.map(lambda p: _digest_or_none(p, study), met), strict=True))
@@ -68,7 +79,57 @@ def make_plan(paths: Sequence[Path], study: Study, known: Mapping[str, set[str]]
         value = digests.get(planned.source.uri)
         same = value is not None and value in known[planned.source.uri]
         (unchanged if same else reading).append(Planned(source=planned.source, reader=planned.reader, digest=value))
-    return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped))
+    return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped), left_out=left_out)
+
+
+def is_address(path: Path | str) -> bool:
+    """Whether something to ingest is named by a URL."""
+    return isinstance(path, str) and "://" in path
+
+
+def _behind(address: str, study: Study, selection: Selection) -> list[Planned]:
+    """The sources behind an address."""
+    for one in all_readers():
+        if isinstance(one, AddressReader) and one.serves(address):
+            return [Planned(source=_printable(source), reader=one) for source in one.find_address(address, study, selection)]
+    message = "no reader knows this kind of address"
+    raise UsageError(
+        message,
+        where=mask(address),
+        hint="an MLflow store is sqlite:///PATH, postgresql://USER@HOST/NAME or http(s)://HOST:PORT; files are named by their path",
+    )
+
+
+def _selected(found: list[Planned], selection: Selection) -> tuple[list[Planned], dict[str, int]]:
+    """Sources that the selection asks for and that are not left out for a reason of their own; how many are, by reason."""
+    kept: list[Planned] = []
+    left_out: Counter[str] = Counter()
+    for planned in found:
+        reason = planned.source.left_out or _unwanted(planned.source, selection)
+        if reason:
+            left_out[reason] += 1
+        else:
+            kept.append(planned)
+    return kept, dict(left_out)
+
+
+def _unwanted(source: Source, selection: Selection) -> str | None:
+    if selection.experiments and source.experiment not in selection.experiments:
+        return "of another experiment (--experiment)"
+    if selection.since is not None:
+        time = source.time or _changed(source.files)
+        if time is not None and time < selection.since:
+            return "unchanged since the time given (--since)"
+    return None
+
+
+def _changed(paths: Sequence[Path]) -> datetime | None:
+    """When the last of some files changed."""
+    times: list[float] = []
+    for path in paths:
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return datetime.fromtimestamp(max(times), tz=UTC) if times else None
 
 
 def folders(paths: Iterable[Path]) -> Iterator[Folder]:
@@ -80,7 +141,7 @@ def folders(paths: Iterable[Path]) -> Iterator[Folder]:
             for folder in _walk(resolved):
                 names = [name for name in folder.names if folder.path / name not in seen]
                 seen.update(folder.path / name for name in names)
-                yield Folder(folder.path, names)
+                yield Folder(folder.path, names, folder.folders)
         elif resolved not in seen:
             seen.add(resolved)
             yield Folder(resolved.parent, [resolved.name])
@@ -112,8 +173,8 @@ def _walk(root: Path) -> Iterator[Folder]:
     for parent, subfolders, names in os.walk(root, followlinks=False, onerror=lambda err: closed.append(Path(err.filename))):
         subfolders[:] = sorted(name for name in subfolders if name not in SKIPPED_FOLDERS)
         plain = sorted(name for name in names if not _is_special(os.path.join(parent, name)))  # noqa: PTH118 - many files
-        if plain:
-            yield Folder(Path(parent), plain)
+        if plain or subfolders:
+            yield Folder(Path(parent), plain, list(subfolders))
     for path in closed:
         yield Folder(path.parent, [path.name])
 
@@ -126,16 +187,17 @@ def _is_special(path: str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _find(folder: Folder, study: Study) -> tuple[list[Planned], list[Path]]:
-    """Ask the readers in order; what one claims the next does not see."""
-    offered = Folder(folder.path, list(folder.names))
+def _find(folder: Folder, study: Study, claimed: set[Path]) -> tuple[list[Planned], list[Path]]:
+    """Ask the readers in order; what one claims (here or in a folder that comes later) the next does not see."""
+    offered = Folder(folder.path, [name for name in folder.names if folder.path / name not in claimed], folder.folders)
     planned: list[Planned] = []
     for one in all_readers():
         sources = one.find(offered, study)
         planned += [Planned(source=_printable(source), reader=one) for source in sources]
-        claimed = {path.name for source in sources for path in source.files if path.parent == folder.path}
-        offered.names = [name for name in offered.names if name not in claimed]
-        if not offered.names:
+        taken = {path for source in sources for path in (*source.files, *source.claims)}
+        claimed |= taken
+        offered.names = [name for name in offered.names if folder.path / name not in taken]
+        if not offered.names and not offered.folders:
             break
     left = [folder.path / name for name in offered.names]
     closed = [path for path in left if not _readable(path)]

@@ -10,9 +10,37 @@ if TYPE_CHECKING:
 
 def all_readers() -> tuple[Reader, ...]:
     """Every reader; the study file's own tables are asked first, the native table last."""
-    from tracker.readers import lm_eval, lmms_eval, native, table
+    from tracker.readers import (
+        evalscope,
+        every_eval_ever,
+        helm,
+        inspect_ai,
+        lighteval,
+        lm_eval,
+        lmms_eval,
+        mlflow,
+        native,
+        opencompass,
+        score_table,
+        table,
+        vlmevalkit,
+    )
 
-    return (table.READER, lm_eval.READER, lmms_eval.READER, native.READER)
+    return (
+        table.READER,
+        mlflow.READER,
+        inspect_ai.READER,
+        lm_eval.READER,
+        lmms_eval.READER,
+        vlmevalkit.READER,
+        helm.READER,
+        evalscope.READER,
+        opencompass.READER,
+        lighteval.READER,
+        every_eval_ever.READER,
+        native.READER,
+        score_table.READER,
+    )
 
 
 def reader(name: str) -> Reader:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from tracker.batch import Batch, Refusal, Source
     from tracker.study import Study
@@ -35,6 +36,8 @@ class Folder:
 
     path: Path
     names: list[str]
+    folders: list[str] = field(default_factory=list)
+    """Names of its subfolders, which are walked after it: a reader may look into them, and claim files there."""
     _heads: dict[str, bytes] = field(default_factory=dict)
 
     def head(self, name: str) -> bytes:
@@ -45,6 +48,16 @@ class Folder:
             except OSError:
                 self._heads[name] = b""
         return self._heads[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of an address or store is wanted."""
+
+    experiments: tuple[str, ...] = ()
+    """Names of experiments; empty means all."""
+    since: datetime | None = None
+    """Only what changed at or after this time."""
 
 
 class Reader(Protocol):
@@ -69,4 +82,29 @@ class Reader(Protocol):
 
         Raises InputError when nothing of the source can be used; whatever was yielded before is then dropped.
         """
+        ...
+
+
+@runtime_checkable
+class BulkReader(Protocol):
+    """A reader that reads many sources faster together than one by one: those of one `Source.group`."""
+
+    def read_many(self, sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, Iterator[Batch | Refusal]]]:
+        """What `read` gives, for each source, in order. A source's iterator is used up before the next is asked for.
+
+        The inner iterator raises InputError when nothing of that one source can be used.
+        """
+        ...
+
+
+@runtime_checkable
+class AddressReader(Protocol):
+    """A reader of what is no folder: a database or a server, named by a URL."""
+
+    def serves(self, address: str) -> bool:
+        """Whether an address is one of its own."""
+        ...
+
+    def find_address(self, address: str, study: Study, selection: Selection) -> Sequence[Source]:
+        """The sources behind an address. Raises InputError when it cannot be opened; the message holds no password."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,7 +17,6 @@ from tracker.errors import InputError, SourceFormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 20
@@ -83,19 +83,28 @@ def json_document(path: Path) -> Any:
     problem = foreign(raw, path)
     if problem:
         raise InputError(problem, where=str(path))
+    return json_value(raw, str(path))
+
+
+def json_value(raw: bytes, where: str) -> Any:
+    """The value of a JSON text, read tolerantly; SourceFormatError says where it is broken."""
+    try:
+        return orjson.loads(raw)
+    except ValueError:
+        pass
     try:
         return _tolerant(raw)
     except UnicodeDecodeError as err:
         line, column = raw.count(b"\n", 0, err.start) + 1, err.start - raw.rfind(b"\n", 0, err.start)
-        raise InputError(not_utf8(err, path, column), where=f"{path}: line {line}") from err
+        raise InputError(not_utf8(err, Path(where), column), where=f"{where}: line {line}") from err
     except json.JSONDecodeError as err:
         place = f"line {err.lineno}, column {err.colno}"
         cut = err.pos >= len(err.doc.rstrip())
         expected, hint = ("more JSON", "the file is cut off: run its writer again") if cut else ("JSON", err.msg)
-        raise SourceFormatError(str(path), place, expected, err.doc[err.pos : err.pos + 40] or "the end of the file", hint=hint) from err
+        raise SourceFormatError(where, place, expected, err.doc[err.pos : err.pos + 40] or "the end of the file", hint=hint) from err
     except RecursionError as err:
         message = "JSON nested too deeply"
-        raise InputError(message, where=str(path)) from err
+        raise InputError(message, where=where) from err
 
 
 def parse(raw: bytes, number: int, path: Path, *, last: bool = False) -> Line:

@@ -188,7 +188,7 @@ def _header(results: Results, task: str, main: Path) -> RunHeader:
     return RunHeader(
         model=results.model() or _model_of(main),
         benchmark=task,
-        configuration=configuration(results, task, token_key="max_gen_toks"),  # noqa: S106 - tokens of text
+        configuration=configuration(results, task),
         framework="lm-evaluation-harness",
         framework_version=text(document.get("lm_eval_version")) or text(document.get("git_hash")),
         n_expected=results.expected(task),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import AggregateScore, Settings
 from tracker.errors import SourceFormatError
 from tracker.readers.lines import json_document
+from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import number, text, truth, whole
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ _GIVEN_SECRET = re.compile(r"((?:^|[,\s_-])(?:api_?key|secret|password|token)=)[
 _FIRST_KEY = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"results"\s*:\s*')
 _MARKS = re.compile(rb'_stderr(?:,[^"\n]*)?"\s*:|"(?:configs|versions|group_subtasks|n-shot)"\s*:')
 _LMMS_MARKS = re.compile(rb'_stderr_cl(?:t|ustered),|"(?:doc_to_visual|lmms_eval_specific_kwargs|lmms_eval_version|model_configs)"')
-_PRECISIONS = {
-    "half": "float16", "fp16": "float16", "f16": "float16", "bf16": "bfloat16", "fp32": "float32", "float": "float32", "f32": "float32",
-}  # fmt: skip
 _STAND_INS = {"", " ", "alias", "name", "sample_len", "sample_count", "samples"}
 
 
@@ -181,23 +179,25 @@ def parse_model_args(value: Any) -> dict[str, Any]:
     return args
 
 
-def configuration(results: Results, task: str, *, token_key: str, pixels: Mapping[str, tuple[str, ...]] | None = None) -> Settings:
+def configuration(results: Results, task: str) -> Settings:
     """The configuration columns as far as the results file gives them."""
-    args, config = results.model_args, results.config
-    shots = whole(results.of_task("n-shot", task))
-    if shots is None:
-        shots = whole(results.task_config(task).get("num_fewshot"))
-    if shots is None:
-        shots = whole(config.get("num_fewshot"))
-    given = {name: _positive(args, keys) for name, keys in (pixels or {}).items()}
-    revision = text(args.get("revision"))
-    return Settings(
-        few_shot=shots if shots is not None and shots >= 0 else None,
-        precision=_precision(args, config),
-        max_new_tokens=_new_tokens(results, task, token_key),
+    config, own = results.config, results.task_config(task)
+    shots = next(
+        (
+            found
+            for one in (results.of_task("n-shot", task), own.get("num_fewshot"), config.get("num_fewshot"))
+            if (found := whole(one)) is not None and found >= 0
+        ),
+        None,
+    )
+    given = config.get("gen_kwargs")
+    generation = (given if isinstance(given, dict) else parse_model_args(given), _mapping(own.get("generation_kwargs")))
+    return settings_from(
+        *(_only_tokens(one) for one in generation),
+        results.model_args,
+        {"dtype": config.get("model_dtype")},
+        few_shot=shots,
         prompt=_prompt(results),
-        variant=f"revision={revision}" if revision and revision not in {"main", "None"} else None,
-        **given,
     )
 
 
@@ -216,26 +216,9 @@ def ended(start: datetime | None, seconds: float | None) -> datetime | None:
     return start + timedelta(seconds=seconds)
 
 
-def _new_tokens(results: Results, task: str, key: str) -> int | None:
-    given = results.config.get("gen_kwargs")
-    own = results.task_config(task).get("generation_kwargs")
-    for source in (given if isinstance(given, dict) else parse_model_args(given), _mapping(own), results.model_args):
-        found = _positive(source, (key, "max_new_tokens", "max_gen_toks"))
-        if found is not None:
-            return found
-    return None
-
-
-def _precision(args: Mapping[str, Any], config: Mapping[str, Any]) -> str | None:
-    if truth(args.get("load_in_4bit")):
-        return "4bit"
-    if truth(args.get("load_in_8bit")):
-        return "8bit"
-    for value in (args.get("dtype"), args.get("torch_dtype"), config.get("model_dtype")):
-        name = (text(value) or "").removeprefix("torch.").strip().lower()
-        if name and name not in {"auto", "none"}:
-            return _PRECISIONS.get(name, name)
-    return None
+def _only_tokens(generation: Mapping[str, Any]) -> dict[str, Any]:
+    """Of generation arguments only the limit on new tokens is a column."""
+    return {name: generation.get(name) for name in SPELLINGS["max_new_tokens"]}
 
 
 def _prompt(results: Results) -> str | None:
@@ -252,14 +235,6 @@ def _prompt(results: Results) -> str | None:
         sha = text(document.get("system_instruction_sha"))
         parts.append(f"system_instruction {sha[:12]}" if sha else f"system_instruction {instruction}")
     return "; ".join(parts) or None
-
-
-def _positive(source: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    for key in keys:
-        found = whole(source.get(key))
-        if found is not None and found > 0:
-            return found
-    return None
 
 
 def _stderr_of(key: str) -> bool:

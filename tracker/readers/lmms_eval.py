@@ -32,10 +32,6 @@ STAMP = re.compile(r"\d{8}_\d{6}")
 ZONE = timezone(timedelta(hours=8), "Asia/Singapore")
 """lmms-eval's own default of --timezone, whatever the machine's zone is; Singapore keeps no summer time."""
 OLD_MARKS = (b'"logs"', b'"model_configs"')
-_PIXELS = {
-    "pixel_cap": ("max_pixels",),
-    "max_tiles": ("max_num", "max_dynamic_patch", "max_tiles", "max_num_tiles", "max_partition_num"),
-}
 _ROW = re.compile(rb'"(?:filtered_resps|resps|target)"\s*:')
 
 
@@ -200,7 +196,7 @@ def _header(results: Results, task: str, main: Path, stamp: str) -> RunHeader:
     return RunHeader(
         model=results.model() or folder.replace("__", "/", 1),
         benchmark=task,
-        configuration=configuration(results, task, token_key="max_new_tokens", pixels=_PIXELS),  # noqa: S106 - tokens of text
+        configuration=configuration(results, task),
         framework="lmms-eval",
         framework_version=text(document.get("lmms_eval_version")) or text(document.get("git_hash")),
         n_expected=results.expected(task),

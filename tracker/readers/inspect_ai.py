@@ -1,0 +1,34 @@
+"""Inspect_ai logs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracker.batch import Batch, Refusal, Source
+    from tracker.readers.base import Folder
+    from tracker.study import Study
+
+
+@dataclass(frozen=True, slots=True)
+class InspectReader:
+    """Reads inspect_ai logs."""
+
+    name: str = "inspect_ai"
+    version: int = 1
+
+    def find(self, folder: Folder, study: Study) -> Sequence[Source]:
+        """Nothing yet."""
+        del folder, study
+        return ()
+
+    def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
+        """Nothing yet."""
+        del source, study
+        return iter(())
+
+
+READER = InspectReader()
