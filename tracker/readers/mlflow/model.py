@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tracker.batch import METRIC_POINTS
 
@@ -23,6 +23,25 @@ MODEL_STATUS = {1: "PENDING", 2: "READY", 3: "FAILED"}
 """How stores number the states of a logged model."""
 DELETED = "deleted in MLflow"
 """`Source.left_out` of a deleted run (or of a run of a deleted experiment)."""
+
+
+class Address(str):
+    """A store's address without login and password, which is what is shown and stored; `url` opens it.
+
+    As `Source.group` it takes the password along to where the source is read, and nowhere else.
+    """
+
+    __slots__ = ("url",)
+    url: str
+
+    def __new__(cls, shown: str, url: str) -> Self:
+        """An address and what opens it."""
+        made = super().__new__(cls, shown)
+        made.url = url
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
+        return type(self), (str(self), self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
