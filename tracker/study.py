@@ -5,212 +5,31 @@ Errors name the file and the key, and for an unknown key the nearest known one.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError
 
-from tracker.batch import QUESTIONS, RECORDS, RunHeader, Settings
+from tracker.batch import RunHeader, Settings
 from tracker.errors import InputError, UsageError
+from tracker.rules import HEADER_FIELDS, RUN_FIELDS, Captures, Cell, ConfigRule, Part, PathRule, nearest
+from tracker.table_rules import ScoresRule, Sidecar, TableRule, Wide
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pydantic_core import ErrorDetails
 
     from tracker.batch import Source
 
 STUDY_FILE = "study.toml"
-_HEADER_FIELDS = ("model", "benchmark", "external_id", "status", "framework", "framework_version", "system", "n_expected")
-RUN_FIELDS = (*_HEADER_FIELDS, *Settings.model_fields)
-"""What a path, a constant or a run's own config can give; also `tags.NAME` and `settings.NAME`."""
-_MAPPED = ("question_id", "losses", "log_likelihoods", "probabilities", "domain", "skill", "run_id", "run_status", "started_at", "ended_at")
-TABLE_FIELDS = tuple(
-    dict.fromkeys(
-        (
-            *_MAPPED,
-            *(name for name in RECORDS.names if name not in {"question_key", "special"}),
-            *(name for name in QUESTIONS.names if name != "key"),
-            *RUN_FIELDS,
-        )
-    )
-)
-"""What a column of an ad-hoc table can give; also `scores.NAME`, `tags.NAME` and `settings.NAME`."""
-_FREE = ("tags.", "settings.")
+_Rule = TypeVar("_Rule", TableRule, ScoresRule)
 
 
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as err:
-        message = f"not a regular expression: {err}"
-        raise ValueError(message) from err
-    return text
-
-
-def _run_field(name: str) -> str:
-    return _known(name, RUN_FIELDS, _FREE)
-
-
-def _table_field(name: str) -> str:
-    return _known(name, TABLE_FIELDS, (*_FREE, "scores."))
-
-
-def _known(name: str, names: Iterable[str], prefixes: Sequence[str]) -> str:
-    if name in names or any(name.startswith(prefix) and len(name) > len(prefix) for prefix in prefixes):
-        return name
-    message = f"{name!r} is no field{_nearest(name, names)}"
-    raise ValueError(message)
-
-
-def _nearest(name: str, names: Iterable[str]) -> str:
-    known = list(names)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
-
-
-def _as_source(value: Any) -> Any:
-    if isinstance(value, str):
-        return {"columns": [value]}
-    return {"columns": value} if isinstance(value, list) else value
-
-
-Pattern = Annotated[str, AfterValidator(_pattern)]
-RunField = Annotated[str, AfterValidator(_run_field)]
-TableField = Annotated[str, AfterValidator(_table_field)]
-Constant = str | bool | int | float
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Captures(_Part):
-    """A regular expression whose named groups are fields, and constants in which {group} stands for a group.
-
-    In the file a constant is a key beside the rule's own: `input_mode = "fixed"`, `tags.site = "north"`.
-    """
-
-    constants: dict[RunField, Constant] = Field(default_factory=dict)
-    regex: ClassVar[str]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gather_constants(cls, told: Any) -> Any:
-        if not isinstance(told, dict):
-            return told
-        if "constants" in told:
-            message = "unknown key 'constants': write a constant as a key of its own, such as benchmark = ..."
-            raise ValueError(message)
-        own = {name: value for name, value in told.items() if name not in RUN_FIELDS and name not in {"tags", "settings"}}
-        constants = {name: value for name, value in told.items() if name in RUN_FIELDS}
-        for kind in ("tags", "settings"):
-            free = told.get(kind, {})
-            constants |= {f"{kind}.{name}": value for name, value in free.items()} if isinstance(free, dict) else {kind: free}
-        return own | {"constants": constants}
-
-    @model_validator(mode="after")
-    def _groups_are_known(self) -> Self:
-        pattern = re.compile(getattr(self, self.regex))
-        used = {name for value in self.constants.values() if isinstance(value, str) for name in re.findall(r"\{(\w+)\}", value)}
-        for name in used - set(pattern.groupindex):
-            message = f"{{{name}}} is no group of {self.regex}"
-            raise ValueError(message)
-        for name in set(pattern.groupindex) - used:
-            try:
-                _run_field(_field_of(name))
-            except ValueError as err:
-                message = f"{self.regex}: group {err} (or use it in a constant as {{{name}}})"
-                raise ValueError(message) from err
-        return self
-
-    def captures(self, text: str) -> dict[str, Any] | None:
-        """Fields that a text gives; None where the expression is not found in it."""
-        found = re.search(getattr(self, self.regex), text)
-        if found is None:
-            return None
-        groups = {name: value or "" for name, value in found.groupdict().items()}
-        given: dict[str, Any] = {_field_of(name): value for name, value in groups.items() if _is_run_field(_field_of(name))}
-        given |= {name: _fill(value, groups) for name, value in self.constants.items()}
-        return {name: value for name, value in given.items() if value != ""}
-
-
-class PathRule(_Captures):
-    """`[[path]]`: what the path of a file says of its runs."""
-
-    pattern: Pattern
-    regex: ClassVar[str] = "pattern"
-
-
-class ConfigRule(_Part):
-    """`[[config]]`: a value of the run's own config becomes a field."""
-
-    key: str
-    to: RunField
-    pattern: Pattern | None = None
-
-    def value(self, header: RunHeader) -> Any:
-        """The value in a header, or None."""
-        held: Any = header.tags if self.key.startswith("tags.") else header.settings
-        found = dotted(held, self.key.removeprefix("tags."))
-        if found is None or self.pattern is None:
-            return found
-        met = re.search(self.pattern, str(found))
-        return None if met is None else met[1] if met.re.groups else met[0]
-
-
-class Cell(_Part):
-    """Where a field of an ad-hoc table comes from: the first of some columns that a row has, or a constant."""
-
-    columns: tuple[str, ...] = ()
-    value: Constant | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Cell:
-        if bool(self.columns) == (self.value is not None):
-            message = "expected a column, a list of columns, or { value = ... }"
-            raise ValueError(message)
-        return self
-
-    def of(self, row: Mapping[str, Any]) -> Any:
-        """The value of the field in a row."""
-        if self.value is not None:
-            return self.value
-        return next((found for name in self.columns if (found := dotted(row, name)) is not None), None)
-
-
-class TableRule(_Captures):
-    """`[[table]]`: an ad-hoc table. For `question_id` several columns are joined by '/', elsewhere they are alternatives."""
-
-    files: Pattern
-    columns: dict[TableField, Annotated[Cell, BeforeValidator(_as_source)]]
-    unfold: bool | tuple[str, ...] = False
-    answers: Literal["index", "letter", "text"] | None = None
-    first_index: int = 0
-    format: Literal["jsonl", "json", "csv", "tsv", "parquet"] | None = None
-    regex: ClassVar[str] = "files"
-
-    @model_validator(mode="after")
-    def _says_enough(self) -> TableRule:
-        if "question_id" not in self.columns:
-            message = "columns: question_id is missing"
-            raise ValueError(message)
-        decided = {"correct", "score"} & set(self.columns) or {"prediction", "gold"} <= set(self.columns)
-        if not decided:
-            message = "columns: expected correct, score, or both prediction and gold"
-            raise ValueError(message)
-        for name in self.unfold if isinstance(self.unfold, tuple) else ():
-            if name not in self.columns:
-                message = f"unfold: {name!r} is no field of columns{_nearest(name, self.columns)}"
-                raise ValueError(message)
-        return self
-
-
-class Study(_Part):
+class Study(Part):
     """A study file, or none."""
 
     labels: tuple[Path, ...] = ()
@@ -220,6 +39,7 @@ class Study(_Part):
     path: tuple[PathRule, ...] = ()
     config: tuple[ConfigRule, ...] = ()
     table: tuple[TableRule, ...] = ()
+    scores: tuple[ScoresRule, ...] = ()
     file: Path | None = Field(default=None, exclude=True)
 
     @classmethod
@@ -240,7 +60,7 @@ class Study(_Part):
             message = f"not valid TOML: {err}"
             raise UsageError(message, where=str(path)) from err
         if "file" in document:
-            message = f"file is no key of a study file{_nearest('file', _keys(cls))}"
+            message = f"file is no key of a study file{nearest('file', _keys(cls))}"
             raise UsageError(message, where=str(path))
         if (wide := next(_wide_numbers(document), None)) is not None:
             message = f"the whole number {wide} is beyond 64 bits"
@@ -286,10 +106,22 @@ class Study(_Part):
 
     def table_rule(self, path: Path | str) -> TableRule | None:
         """The first `[[table]]` rule that names a file."""
-        if not self.table:
-            return None
-        text = self.path_text(path)
-        return next((rule for rule in self.table if re.search(rule.files, text)), None)
+        return next(self._matching(self.table, path), None)
+
+    def scores_rule(self, path: Path | str) -> ScoresRule | None:
+        """The first `[[scores]]` rule that names a file."""
+        return next(self._matching(self.scores, path), None)
+
+    def _matching(self, rules: Sequence[_Rule], path: Path | str) -> Iterator[_Rule]:
+        if rules:
+            text = self.path_text(path)
+            yield from (rule for rule in rules if re.search(rule.files, text))
+
+    def place(self, rule: TableRule | ScoresRule) -> str:
+        """What a message calls a rule: its kind, number and file."""
+        kind, rules = ("table", self.table) if isinstance(rule, TableRule) else ("scores", self.scores)
+        number = next((at for at, one in enumerate(rules, 1) if one is rule), 0)
+        return f"[[{kind}]] {number} of {self.file}"
 
     def apply(self, header: RunHeader, source: Source) -> RunHeader:
         """A header with what the study says of its path, then of its own config."""
@@ -304,14 +136,18 @@ class Study(_Part):
 
     def effective(self, source: Source) -> dict[str, Any]:
         """What of this study decides how a source is read, as JSON values."""
-        rule = self.table_rule(source.uri) if source.reader == "table" else None
+        rule: TableRule | ScoresRule | None = None
+        if source.reader == "table":
+            rule = self.table_rule(source.uri)
+        elif source.reader == "score_table":
+            rule = self.scores_rule(source.uri)
         fields = self.fields(source.uri)
         benchmark = fields.get("benchmark") or (rule.constants.get("benchmark") if rule else None)
         questions = {name: count for name, count in self.questions.items() if benchmark is None or name == benchmark}
         told = {
             "path": fields,
             "config": [one.model_dump(mode="json") for one in self.config],
-            "table": rule.model_dump(mode="json") if rule else None,
+            "table": rule.model_dump(mode="json", exclude_defaults=True) if rule else None,
             "captures": rule.captures(self.path_text(source.uri)) if rule else None,
             "questions": questions,
         }
@@ -328,34 +164,18 @@ def find_study(paths: Iterable[str | Path]) -> Path | None:
     return here if here.is_file() else None
 
 
-def dotted(held: Any, name: str) -> Any:
-    """A value by its dotted name; a key that itself contains dots wins."""
-    if not isinstance(held, dict):
-        return None
-    if name in held:
-        return held[name]
-    parts = name.split(".")
-    for cut in range(len(parts) - 1, 0, -1):
-        head = ".".join(parts[:cut])
-        if head in held:
-            found = dotted(held[head], ".".join(parts[cut:]))
-            if found is not None:
-                return found
-    return None
-
-
 def coerce(given: dict[str, Any], where: str) -> dict[str, Any]:
     """Fields with the types of their columns; InputError names the field."""
     settings = {name: value for name, value in given.items() if name in Settings.model_fields}
     if "n_expected" in given:
         given = given | {"n_expected": _whole(given["n_expected"], where)}
     try:
-        typed = Settings.model_validate({name: _plain(name, value) for name, value in settings.items()})
+        typed = Settings.model_validate({name: _plain(name, value) for name, value in settings.items() if value is not None})
     except ValidationError as err:
         first = err.errors()[0]
         message = f"{first['loc'][0]}: {first['msg'].lower()}, found {first['input']!r}"
         raise InputError(message, where=where) from err
-    return {name: value if isinstance(value, str) or name not in _HEADER_FIELDS[:-1] else str(value) for name, value in given.items()} | {
+    return {name: value if isinstance(value, str) or name not in HEADER_FIELDS[:-1] else str(value) for name, value in given.items()} | {
         name: getattr(typed, name) for name in settings
     }
 
@@ -377,7 +197,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _with(header: RunHeader, given: dict[str, Any], where: str) -> RunHeader:
-    plain = {name: value for name, value in given.items() if name in _HEADER_FIELDS}
+    plain = {name: value for name, value in given.items() if name in HEADER_FIELDS}
     settings = {name: value for name, value in given.items() if name in Settings.model_fields}
     free = {
         kind: getattr(header, kind) | {name.split(".", 1)[1]: value for name, value in given.items() if name.startswith(f"{kind}.")}
@@ -396,30 +216,12 @@ def _with(header: RunHeader, given: dict[str, Any], where: str) -> RunHeader:
         raise InputError(message, where=where) from err
 
 
-def _field_of(group: str) -> str:
-    """The field that a group names; `tags__x` is tags.x (a group name holds no dot)."""
-    for prefix in ("tags", "settings"):
-        if group.startswith(f"{prefix}__"):
-            return f"{prefix}.{group[len(prefix) + 2 :]}"
-    return group
-
-
-def _is_run_field(name: str) -> bool:
-    return name in RUN_FIELDS or name.startswith(_FREE)
-
-
-def _fill(value: Constant, groups: Mapping[str, str]) -> Constant:
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"\{(\w+)\}", lambda met: groups.get(met[1], met[0]), value)
-
-
 def _keys(part: type[BaseModel]) -> list[str]:
     own = [name for name in part.model_fields if name not in {"file", "constants"}]
-    return [*own, *RUN_FIELDS, "tags", "settings"] if issubclass(part, _Captures) else own
+    return [*own, *RUN_FIELDS, "tags", "settings"] if issubclass(part, Captures) else own
 
 
-_PARTS: dict[str, type[BaseModel]] = {"path": PathRule, "config": ConfigRule, "table": TableRule}
+_PARTS: dict[str, type[BaseModel]] = {"path": PathRule, "config": ConfigRule, "table": TableRule, "scores": ScoresRule}
 
 
 def _wide_numbers(value: Any) -> Iterator[int]:
@@ -429,6 +231,15 @@ def _wide_numbers(value: Any) -> Iterator[int]:
             yield from _wide_numbers(one)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         yield value
+
+
+def _part_of(section: str, place: Sequence[str]) -> type[BaseModel]:
+    """The part of a study file in which a key stands."""
+    if section not in _PARTS or len(place) < 3:
+        return Study
+    if len(place) == 3:
+        return _PARTS[section]
+    return Sidecar if place[2:-1] == ["sidecar"] else Wide if place[2] in {"benchmarks", "metrics", "models"} else Cell
 
 
 def _usage_error(path: Path, err: ValidationError) -> UsageError:
@@ -442,8 +253,7 @@ def _explain(error: ErrorDetails) -> str:
     section = place[0] if place else ""
     shown = (f"[[{section}]] {'.'.join(place[1:])}" if section in _PARTS else ".".join(place)).strip()
     if error["type"] == "extra_forbidden":
-        known = _keys(_PARTS[section]) if section in _PARTS and len(place) == 3 else _keys(Cell) if len(place) > 3 else _keys(Study)
-        return f"{shown}: unknown key {place[-1]!r}{_nearest(place[-1], known)}"
+        return f"{shown}: unknown key {place[-1]!r}{nearest(place[-1], _keys(_part_of(section, place)))}"
     if error["type"] == "missing":
         return f"{shown}: missing"
     return f"{shown}: {error['msg'].removeprefix('Value error, ')}"

@@ -17,14 +17,16 @@ from tracker.readers import runs
 from tracker.readers.assemble import Assembler
 from tracker.readers.tabular import Chunk, Truncated, chunks, kind_of
 from tracker.readers.values import best, column_names, columns_of, is_missing, json_text, number, option_list, p_gold, softmax, text, whole
-from tracker.study import coerce, dotted
+from tracker.rules import dotted
+from tracker.study import coerce
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tracker.readers.base import Folder
-    from tracker.study import Study, TableRule
+    from tracker.study import Study
+    from tracker.table_rules import TableRule
 
 READER_NAME = "table"
 _LETTER = re.compile(r"^\(?([A-Z])\)?[.:]?$")
