@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +17,7 @@ from tracker.errors import DatabaseError, LakeError, TrackrError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from types import TracebackType
 
     from tracker.batch import RunHeader
@@ -87,19 +89,26 @@ class Tracker:
         strict: bool = False,
         dry_run: bool = False,
         workers: int | None = 0,
+        since: datetime | None = None,
+        experiments: Sequence[str] = (),
         progress: Callable[[str, int, int], None] | None = None,
     ) -> IngestReport:
-        """Read run folders and files; what is unchanged is left alone.
+        """Read run folders, files and addresses (an MLflow database or server); what is unchanged is left alone.
 
+        `since` leaves out what last changed before that time (a time without zone is UTC); `experiments` are names of
+        MLflow experiments, to which the ingest is then limited.
         `strict` reads everything first and loads only if nothing was rejected; `dry_run` loads nothing;
         `workers` is the number of reading processes (None: as many as there are cores, when that pays).
         """
         from tracker.database.peek import peek
         from tracker.ingest.prepare import prepare, summarise, unchanged_report
+        from tracker.readers.base import Selection
 
         started = time.perf_counter()
         self._end_session()
-        job = prepare(self.location.url, [Path(path) for path in paths], study)
+        since = since if since is None or since.tzinfo else since.replace(tzinfo=UTC)
+        selection = Selection(experiments=tuple(experiments), since=since)
+        job = prepare(self.location.url, paths, study, selection)
         report = unchanged_report(self.location.url, job)
         report.dry_run = dry_run
         if dry_run or not job.idle:

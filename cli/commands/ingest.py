@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import json_option, store_options
+from cli.options import Moment, json_option, store_options
 from cli.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from tracker.config import Location
     from tracker.ingest.report import IngestReport
@@ -20,7 +21,7 @@ SHOWN = 20
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--study", type=click.Path(path_type=Path), help="Study file (default: study.toml in a PATH, else here).")
 @click.option("--strict", is_flag=True, help="Read everything first; load only if nothing is rejected.")
 @click.option("--dry-run", is_flag=True, help="Say what would be loaded and rejected; load nothing.")
@@ -30,22 +31,31 @@ SHOWN = 20
     default=None,
     help="Reading processes; 0 reads in this one (default: one per core when it pays).",
 )
+@click.option(
+    "--since", type=Moment(), metavar="TIME", help="Only what changed since then: a date, a time (UTC unless it says), or 7d, 12h."
+)
+@click.option("--experiment", "experiments", multiple=True, metavar="NAME", help="Only runs of this MLflow experiment (may be repeated).")
 @click.option("-v", "--verbose", is_flag=True, help="List skipped files and every rejection.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @json_option
 @store_options
 def ingest(
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     study: Path | None,
     strict: bool,
     dry_run: bool,
     workers: int | None,
+    since: datetime | None,
+    experiments: tuple[str, ...],
     verbose: bool,
     quiet: bool,
     as_json: bool,
     location: Location,
 ) -> int:
-    """Read run folders and files into the database.
+    """Read run folders, files and MLflow stores into the database.
+
+    A PATH is a folder, a file, or the address of an MLflow store: sqlite:///mlflow.db, postgresql://HOST/NAME,
+    http://HOST:5000.
 
     What is unchanged is left alone; what is damaged is listed and stored as a rejection, and the rest goes in.
     Exit code 3 says that something was rejected.
@@ -58,7 +68,16 @@ def ingest(
     progress = Progress(quiet=quiet)
     with Tracker(location) as tracker:
         try:
-            report = tracker.ingest(*paths, study=study, strict=strict, dry_run=dry_run, workers=workers, progress=progress)
+            report = tracker.ingest(
+                *paths,
+                study=study,
+                strict=strict,
+                dry_run=dry_run,
+                workers=workers,
+                since=since,
+                experiments=experiments,
+                progress=progress,
+            )
         finally:
             progress.close()
     if as_json:
@@ -108,6 +127,7 @@ def _notes(report: IngestReport) -> Iterator[str]:
         "texts whose NUL characters were replaced": report.nul_characters,
     }
     yield from (f"{text}: {count:,}" for text, count in noted.items() if count)
+    yield from (f"left out, {reason}: {count:,}" for reason, count in report.left_out.items())
 
 
 def _files(count: int) -> str:

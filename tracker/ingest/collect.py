@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, RECORD_SCORES, RECORDS, Batch, Refusal, RunHeader
 from tracker.ingest.plan import printable
+from tracker.ingest.points import Points
 from tracker.ingest.reading import Reading, ReadRun
 from tracker.ingest.shape import NUL, REPLACEMENT, clean_header, clean_table, finish_records, with_attempts
 from tracker.ingest.spool import Finished, Spool
@@ -34,7 +35,7 @@ class Collector:
         self._runs: list[ReadRun] = []
         self._ordinals: dict[tuple[Any, ...], int] = {}
         self._positions: list[int] = []
-        self._points: list[list[pa.Table]] = []
+        self._points = Points(folder)
         self._records = Spool(folder, RECORDS)
         self._questions = Spool(folder, QUESTIONS)
         self._unnamed = Spool(folder, QUESTIONS)
@@ -54,7 +55,6 @@ class Collector:
         if ordinal == len(self._runs):
             self._runs.append(ReadRun(header=header))
             self._positions.append(0)
-            self._points.append([])
         self._keep(ordinal, item)
         run = self._runs[ordinal]
         run.header = header
@@ -75,8 +75,7 @@ class Collector:
             self._runs[ordinal].labels = first_per_key(labels.drop_columns(["run", "position"]), ["key", "scheme", "source"])
         for ordinal, run in enumerate(self._runs):
             run.labels_digest = table_digest(run.labels)
-            if self._points[ordinal]:
-                run.metric_points = pa.concat_tables(self._points[ordinal])
+            run.metric_points = self._points.held(ordinal)
             run.header = completeness(run, self.study)
         self._discard_spools()
         return Reading(
@@ -86,6 +85,7 @@ class Collector:
             refusals=self.refusals,
             records=self._finished_records.close(),
             record_scores=self._finished_scores.close(),
+            metric_points=self._points.close(),
             bytes=size,
         )
 
@@ -94,6 +94,7 @@ class Collector:
         self._discard_spools()
         self._finished_records.discard()
         self._finished_scores.discard()
+        self._points.discard()
 
     def _discard_spools(self) -> None:
         for spool in (self._records, self._questions, self._unnamed, self._labels, self._scores):
@@ -111,7 +112,7 @@ class Collector:
         if item.labels is not None:
             self._labels.add(ordinal, item.labels)
         if item.metric_points is not None and item.metric_points.num_rows:
-            self._points[ordinal].append(item.metric_points.cast(METRIC_POINTS))
+            self._points.add(ordinal, item.metric_points.cast(METRIC_POINTS))
         self._unnamed.add(ordinal, _unnamed_questions(item))
 
     def _finish_questions(self) -> None:

@@ -83,7 +83,7 @@ class Loader:
     def add(self, reading: Reading) -> None:
         """Take one reading; loads the group when it is large enough."""
         self._group.append(reading)
-        self._group_records += sum(run.n_records for run in reading.runs)
+        self._group_records += reading.rows
         if self._group_records >= GROUP_RECORDS or len(self._group) >= GROUP_SOURCES:
             self.flush()
 
@@ -366,7 +366,7 @@ class Loader:
         self.report.disputed = len(self._disputed)
         self._insert("records", (piece for of in by_reading.values() for piece in _records(of)))
         self._insert("record_scores", (piece for of in by_reading.values() for piece in _record_scores(of)))
-        self._insert("metric_points", ((row, _with_run(row, row.read.metric_points)) for row in rows if row.read.metric_points.num_rows))
+        self._insert("metric_points", (piece for of in by_reading.values() for piece in _metric_points(of)))
         self._write_scores(connection, rows)
 
     def _insert(self, table_name: str, pieces: Iterable[tuple[_Row, pa.Table]]) -> None:
@@ -466,6 +466,14 @@ def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
         row = of[ordinal]
         scores = piece.select(["repetition", "attempt", "scorer", "score", "special"])
         yield row, _with_run(row, scores.add_column(0, "question_id", _question_ids(row, piece)))
+
+
+def _metric_points(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
+    for row in of.values():
+        if row.read.metric_points.num_rows:
+            yield row, _with_run(row, row.read.metric_points)
+    for ordinal, piece in next(iter(of.values())).reading.metric_points.pieces():
+        yield of[ordinal], _with_run(of[ordinal], piece.drop_columns(["run"]))
 
 
 def _question_ids(row: _Row, piece: pa.Table) -> pa.ChunkedArray:

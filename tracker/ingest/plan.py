@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = "unreadable"
 """Stands in for the reader, and for the digest, of a file that cannot be read."""
+NO_FILE_BYTES = 8192
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".trackr", ".ipynb_checkpoints", "node_modules", ".venv"})
 
 
@@ -42,8 +43,8 @@ class Planned:
 
     @property
     def bytes(self) -> int:
-        """Size of its files."""
-        return sum(_size(path) for path in self.source.files)
+        """Size of its files; of what is no file, about what one costs to read."""
+        return sum(_size(path) for path in self.source.files) if self.source.content is None else NO_FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

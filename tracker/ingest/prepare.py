@@ -11,12 +11,14 @@ import orjson
 
 from tracker.database.peek import known_sources, peek, rows
 from tracker.errors import UsageError
-from tracker.ingest.plan import Plan, look, make_plan, printable
+from tracker.ingest.plan import Plan, is_address, look, make_plan, printable
 from tracker.ingest.report import IngestReport, Rejected
 from tracker.study import Study, find_study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from tracker.readers.base import Selection
 
 ALIASES = "#aliases"
 
@@ -25,7 +27,7 @@ ALIASES = "#aliases"
 class Job:
     """A planned ingest."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path | str, ...]
     study: Study
     plan: Plan
     label_files: tuple[tuple[Path, str], ...]
@@ -39,19 +41,20 @@ class Job:
         return not (self.plan.reading or self.label_files or self.aliases)
 
 
-def prepare(url: str, paths: Sequence[Path], study: Study | Path | str | None) -> Job:
-    """Walk the paths and compare with what is stored."""
+def prepare(url: str, paths: Sequence[Path | str], study: Study | Path | str | None, selection: Selection | None = None) -> Job:
+    """Walk the paths, ask the addresses, and compare with what is stored."""
     if not paths:
         message = "no path to ingest"
         raise UsageError(message, hint="trackr ingest PATH...")
-    for path in paths:
+    files = [Path(path) for path in paths if not is_address(path)]
+    for path in files:
         look(path)
-    study = _study(paths, study)
+    study = _study(files, study)
     known = known_sources(url) if peek(url) is not None else {}
     return Job(
         paths=tuple(paths),
         study=study,
-        plan=make_plan(paths, study, known),
+        plan=make_plan(paths, study, known, selection),
         label_files=tuple(_changed_labels(study, known)),
         aliases=_changed_aliases(study, known),
     )
@@ -59,7 +62,11 @@ def prepare(url: str, paths: Sequence[Path], study: Study | Path | str | None) -
 
 def unchanged_report(url: str, job: Job) -> IngestReport:
     """What is already there: unchanged runs, and refusals that an earlier ingest stored."""
-    report = IngestReport(sources=len(job.plan.unchanged) + len(job.plan.reading), skipped=[printable(path) for path in job.plan.skipped])
+    report = IngestReport(
+        sources=len(job.plan.unchanged) + len(job.plan.reading),
+        skipped=[printable(path) for path in job.plan.skipped],
+        left_out=dict(job.plan.left_out),
+    )
     if not job.plan.unchanged:
         return report
     present = {(planned.source.uri, planned.digest) for planned in job.plan.unchanged}

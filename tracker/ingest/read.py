@@ -12,6 +12,7 @@ from tracker.ingest.digest import digest, stamps
 from tracker.ingest.plan import UNREADABLE
 from tracker.ingest.reading import Reading
 from tracker.readers import reader as reader_of
+from tracker.readers.base import BulkReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
     from tracker.batch import Batch, Source
     from tracker.study import Study
+
+
+def read_sources(sources: Sequence[Source], study: Study, known_digests: Sequence[str | None], folder: Path) -> list[Reading]:
+    """Read some sources; those of one group are read together."""
+    if len(sources) > 1 and isinstance(one := reader_of(sources[0].reader), BulkReader):
+        return _read_many(one, sources, study, known_digests, folder)
+    return [read_source(source, study, known, folder) for source, known in zip(sources, known_digests, strict=True)]
 
 
 def read_source(source: Source, study: Study, known_digest: str | None, folder: Path) -> Reading:
@@ -32,13 +40,38 @@ def read_source(source: Source, study: Study, known_digest: str | None, folder: 
     except InputError as err:
         return refused(source, UNREADABLE, err)
     size = sum(stamp.size for stamp in before)
+    reading = _gather(source, study, one.read(source, study), folder, value, size)
+    if source.content is None and reading.runs and stamps(source) != before:
+        reading.discard()
+        changed = InputError("changed while it was read", where=source.uri, hint="run the command again when its writer is done")
+        return refused(source, f"changing-{value}", changed, size=size)
+    return reading
+
+
+def _read_many(
+    one: BulkReader, sources: Sequence[Source], study: Study, known_digests: Sequence[str | None], folder: Path
+) -> list[Reading]:
+    reader = reader_of(sources[0].reader)
+    values = [known or digest(source, reader, study.effective(source)) for source, known in zip(sources, known_digests, strict=True)]
+    told = dict(zip((source.uri for source in sources), values, strict=True))
+    readings: list[Reading] = []
+    try:
+        for source, items in one.read_many(sources, study):
+            readings.append(_gather(source, study, items, folder, told.pop(source.uri), 0))
+    except InputError as err:  # the store as a whole: what was not read yet cannot be read now
+        readings += [refused(source, f"{UNREADABLE}-{told[source.uri]}", err) for source in sources if source.uri in told]
+    return readings
+
+
+def _gather(source: Source, study: Study, items: Iterator[Batch | Refusal], folder: Path, value: str, size: int) -> Reading:
+    """What a reader gives of one source as a reading."""
     collector = Collector(source, study, folder)
     try:
-        for item in one.read(source, study):
+        for item in items:
             with _spooling(folder):
                 collector.take(item)
         with _spooling(folder):
-            reading = collector.finish(value, size)
+            return collector.finish(value, size)
     except InputError as err:
         collector.discard()
         return refused(source, value, err, also=collector.refusals, size=size)
@@ -50,11 +83,6 @@ def read_source(source: Source, study: Study, known_digest: str | None, folder: 
     except BaseException:
         collector.discard()
         raise
-    if stamps(source) != before:
-        reading.discard()
-        changed = InputError("changed while it was read", where=source.uri, hint="run the command again when its writer is done")
-        return refused(source, f"changing-{value}", changed, size=size)
-    return reading
 
 
 def collect(items: Iterable[Batch | Refusal], source: Source, study: Study, folder: Path, value: str) -> Reading:

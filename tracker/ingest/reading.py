@@ -30,6 +30,7 @@ class ReadRun:
     labels_digest: str = ""
     scores: list[AggregateScore] = field(default_factory=list)
     metric_points: pa.Table = field(default_factory=METRIC_POINTS.empty_table)
+    """Its metric points, where those of all runs of the source are few."""
     nul_characters: int = 0
 
 
@@ -46,8 +47,16 @@ class Reading:
     """Finished records, with the position of their run in `runs`."""
     record_scores: Rows = field(default_factory=Rows)
     """Further scores, likewise, with the question, repetition and attempt of their record."""
+    metric_points: Rows = field(default_factory=Rows)
+    """Metric points, likewise, where they are many."""
+
+    @property
+    def rows(self) -> int:
+        """How many records and held metric points there are to write."""
+        return sum(run.n_records + run.metric_points.num_rows for run in self.runs)
 
     def discard(self) -> None:
         """Remove the files."""
         self.records.discard()
         self.record_scores.discard()
+        self.metric_points.discard()

@@ -39,6 +39,8 @@ class IngestReport:
     bytes: int = 0
     labels: int = 0
     nul_characters: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Sources that were found and are not read, by reason: deleted runs, runs of other experiments."""
     skipped: list[str] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     unknown_models: list[str] = field(default_factory=list)

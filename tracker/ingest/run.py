@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tracker.batch import Source
+from tracker.config import mask
 from tracker.database.peek import peek, rows
 from tracker.errors import InputError
 from tracker.ingest.catalog import import_aliases
@@ -73,7 +74,7 @@ def carry_out(
     if job.aliases is not None:
         import_aliases(database, dict(job.study.model_aliases), dict(job.study.benchmark_aliases))
         _remember(database, *job.aliases)
-    loader = Loader(database, report, [printable(path) for path in job.paths], staged)
+    loader = Loader(database, report, [mask(printable(path)) for path in job.paths], staged)
     total = len(job.plan.reading)
     for done, reading in enumerate(readings, 1):
         loader.add(reading)

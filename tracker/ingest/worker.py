@@ -22,7 +22,7 @@ def main() -> None:
     os.dup2(2, 1)  # a stray print must not break the stream
     without_pandas()
     modest_memory()
-    from tracker.ingest.read import read_source
+    from tracker.ingest.read import read_sources
 
     gc.disable()  # parsed JSON holds no cycles; looking for them took a tenth of the time
     while True:
@@ -31,7 +31,7 @@ def main() -> None:
         except EOFError:
             return
         try:
-            answer: object = read_source(*job)
+            answer: object = read_sources(*job)
         except Exception as err:  # noqa: BLE001 - the parent raises it
             answer = err
         pickle.dump(answer, answers, protocol=5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
@@ -28,16 +29,21 @@ AHEAD_BYTES = 24 << 20
 """Bytes of sources that may be read ahead of loading: workers go on while a transaction of 25,000 records is written."""
 
 
+GROUP_SOURCES = 250
+"""Sources of one group that are read together."""
+
+
 class Readings:
     """Readings in the order of the plan. Workers begin at once, so that what else must be loaded loads meanwhile."""
 
     def __init__(self, planned: Sequence[Planned], study: Study, folder: Path, *, workers: int | None = None) -> None:
         if workers is None:
             workers = min(os.cpu_count() or 1, 8) if sum(one.bytes for one in planned) > PARALLEL_BYTES else 0
-        self._rest = iter(planned)
+        jobs = list(_jobs(planned))
+        self._rest = iter(jobs)
         self._study, self._folder = study, folder
-        self._pool = _Pool(min(workers, len(planned))) if min(workers, len(planned)) > 0 else None
-        self._waiting: deque[tuple[Future[Reading], int]] = deque()
+        self._pool = _Pool(min(workers, len(jobs))) if min(workers, len(jobs)) > 0 else None
+        self._waiting: deque[tuple[Future[list[Reading]], int]] = deque()
         self._ahead = 0
         self._submit()
 
@@ -54,28 +60,37 @@ class Readings:
     def __iter__(self) -> Iterator[Reading]:
         """Each reading once."""
         if self._pool is None:
-            from tracker.ingest.read import read_source
+            from tracker.ingest.read import read_sources
 
-            for one in self._rest:
-                yield read_source(one.source, self._study, one.digest, self._folder)
+            for job in self._rest:
+                yield from read_sources([one.source for one in job], self._study, [one.digest for one in job], self._folder)
         while self._waiting:
             future, size = self._waiting.popleft()
-            reading = future.result()
+            readings = future.result()
             self._ahead -= size
             self._submit()
-            yield reading
+            yield from readings
         if self._pool is not None:
             self._pool.close()  # nothing is left to read: their memory is free for what follows
 
     def _submit(self) -> None:
         """Give the workers what they may read ahead; always at least one source each."""
         while self._pool is not None and (self._ahead < AHEAD_BYTES or len(self._waiting) < self._pool.workers):
-            one = next(self._rest, None)
-            if one is None:
+            job = next(self._rest, None)
+            if job is None:
                 return
-            size = one.bytes
+            size = sum(one.bytes for one in job)
             self._ahead += size
-            self._waiting.append((self._pool.submit(one, self._study, self._folder), size))
+            self._waiting.append((self._pool.submit(job, self._study, self._folder), size))
+
+
+def _jobs(planned: Sequence[Planned]) -> Iterator[list[Planned]]:
+    """What is read together: neighbours of one group, and every other source alone."""
+    for group, members in itertools.groupby(planned, key=lambda one: one.source.group):
+        if group is None:
+            yield from ([one] for one in members)
+        else:
+            yield from (list(some) for some in iter(lambda: list(itertools.islice(members, GROUP_SOURCES)), []))  # noqa: B023 - used up at once
 
 
 class _Pool:
@@ -87,10 +102,10 @@ class _Pool:
         self._local = threading.local()
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def submit(self, one: Planned, study: Study, folder: Path) -> Future[Reading]:
-        return self._threads.submit(self._run, (one.source, study, one.digest, folder))
+    def submit(self, job: Sequence[Planned], study: Study, folder: Path) -> Future[list[Reading]]:
+        return self._threads.submit(self._run, ([one.source for one in job], study, [one.digest for one in job], folder))
 
-    def _run(self, job: tuple[Any, ...]) -> Reading:
+    def _run(self, job: tuple[Any, ...]) -> list[Reading]:
         process = self._process()
         assert process.stdin is not None  # noqa: S101
         assert process.stdout is not None  # noqa: S101
@@ -100,11 +115,11 @@ class _Pool:
             answer = pickle.load(process.stdout)  # noqa: S301 - from our own child process
         except (EOFError, OSError, pickle.UnpicklingError) as err:
             message = f"a reading process ended unexpectedly (exit {process.poll()})"
-            raise TrackrError(message, where=job[0].uri, hint="is memory short? try --workers 0") from err
+            raise TrackrError(message, where=job[0][0].uri, hint="is memory short? try --workers 0") from err
         if isinstance(answer, Exception):
             raise answer
-        reading: Reading = answer
-        return reading
+        readings: list[Reading] = answer
+        return readings
 
     def _process(self) -> subprocess.Popen[bytes]:
         if getattr(self._local, "process", None) is None:
