@@ -1,0 +1,393 @@
+"""Rows of a samples file of Every Eval Ever in native columns.
+
+The format has one row per metric and sample: rows of one sample become one record, whose other metrics are further scores.
+A first pass over the file learns which metrics there are and how they are scaled; where a benchmark has several, a
+second one gathers their scores (numbers and ids, no texts); the last one makes the records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
+
+from tracker.batch import Refusal
+from tracker.readers import keys
+from tracker.readers.every_eval_ever_document import INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, mapping, metric_of, split_name
+from tracker.readers.lines import json_lines
+from tracker.readers.lm_rules import graded, has_other_scale
+from tracker.readers.values import NOTHING, json_text, number, text, truth, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tracker.readers.every_eval_ever_document import Document, Result
+
+OWN_COLUMNS = (
+    *("p_gold", "option_scores", "logit_prediction", "visual_tokens", "prompt_tokens", "generated_tokens", "tiles", "effective_pixels"),
+    *("vision_flops", "latency_s", "content_hash", "image_key", "pair_key", "n_options", "image_width", "image_height"),
+    *("task", "category", "subcategory", "repetition", "attempt", "score_rule"),
+)
+"""Native columns that trackr's own export writes into the metadata of a row, as text."""
+OWN_SCORES = "scores."
+METRICS = "lm_eval_metrics"
+"""Where lm-eval's converter keeps the metrics of a sample as they were."""
+FURTHER = "further scores"
+"""Where `restored` puts the metrics that no row of their own has; no name that the schema knows."""
+NO_SCORE = "null"
+"""How trackr's own export writes in metadata that `correct` or `score` was null though the format wants one."""
+CATEGORIES = ("category", "subject", "subset")
+SHORT_ANSWER = 200
+"""An extracted value beyond this length is a response and no answer."""
+
+
+class Run(NamedTuple):
+    """What tells the runs of a samples file apart."""
+
+    evaluation_id: str | None
+    model: str
+    benchmark: str
+
+
+class Place(NamedTuple):
+    """Where a row belongs: its run, its metric (null where it stands for no result) and its sample."""
+
+    run: Run
+    metric: str | None
+    sample: tuple[str, int]
+    result: Result | None
+
+
+class Record(NamedTuple):
+    """A row in native columns, with its line, its run and its size (bytes)."""
+
+    line: int
+    run: Run
+    row: dict[str, Any]
+    size: int
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the rows of one metric of one run hold."""
+
+    rows: int = 0
+    least: float = float("inf")
+    largest: float = float("-inf")
+    result: Result | None = None
+
+    def learn(self, score: float | None) -> None:
+        """One more row."""
+        self.rows += 1
+        if score is not None:
+            self.least, self.largest = min(self.least, score), max(self.largest, score)
+
+    def is_share(self, metric: str) -> bool:
+        """Whether scores of this metric are shares of right answers."""
+        observed = (self.least, self.largest) if self.least <= self.largest else None
+        if self.result is not None:
+            return self.result.is_share(observed)
+        return not has_other_scale(metric) and (observed is None or (observed[0] >= 0 and observed[1] <= 1))
+
+
+@dataclass(slots=True)
+class Samples:
+    """A samples file that was looked through: its runs and their metrics; `primary` is the metric that judges, null where none can."""
+
+    path: Path
+    document: Document
+    metrics: dict[Run, dict[str | None, Seen]] = field(default_factory=dict)
+    primary: dict[Run, str | None] = field(default_factory=dict)
+    rows: int = 0
+    first_epoch: int = 1
+    cut_off: int | None = None
+    """Line in which the file ends too early; known when `records` has ended."""
+    first_problem: str | None = None
+    _records: dict[Run, dict[int, dict[str, float]]] = field(default_factory=dict)
+    """Runs of several metrics: line of the row that becomes a record -> scores of the sample's other rows."""
+
+    def records(self) -> Iterator[Record | Refusal]:
+        """Every record and every line that is none, in file order."""
+        for line in json_lines(self.path):
+            row = restored(line.value)
+            problem = line.error or self.problem(row)
+            if problem is not None:
+                self.cut_off = line.number if line.truncated else self.cut_off
+                self.first_problem = self.first_problem or problem
+                yield Refusal(file=str(self.path), line=line.number, reason=problem, text=line.text)
+                continue
+            place = self._place(row)
+            gathered = self._records.get(place.run)
+            others = {} if gathered is None else gathered.get(line.number)
+            if others is not None:
+                yield Record(line.number, place.run, self._native(row, place, others), len(line.raw))
+
+    def look_through(self) -> None:
+        """The first pass, and the second where it is needed."""
+        for line in json_lines(self.path):
+            row = restored(line.value)
+            if line.error is not None or self.problem(row) is not None:
+                continue
+            self.rows += 1
+            if whole(mapping(row.get("metadata")).get("epoch")) == 0:
+                self.first_epoch = 0
+            place = self._place(row)
+            seen = self.metrics.setdefault(place.run, {}).setdefault(place.metric, Seen(result=place.result))
+            seen.learn(_score(row).value)
+        for run, metrics in self.metrics.items():
+            self.primary[run] = self._primary(run, metrics)
+        if several := {run for run, metrics in self.metrics.items() if len(metrics) > 1}:
+            self._gather(several)
+
+    def problem(self, row: Any) -> str | None:
+        """Why a line is no row of this format."""
+        if not isinstance(row, dict):
+            return "expected an object (one sample a line), found something else (correct or delete the line)"
+        for name in ("evaluation_name", "sample_id"):
+            if not (text(row.get(name)) or "").strip():
+                return f"expected a value for {name}, found none (correct or delete the line)"
+        if self.document.model is None and not (text(row.get("model_id")) or "").strip():
+            return "expected a value for model_id, found none (correct or delete the line)"
+        evaluation = row.get("evaluation")
+        if not isinstance(evaluation, dict):
+            return None if row.get("error") else "expected evaluation with score and is_correct, found none (correct or delete the line)"
+        score, said = evaluation.get("score"), evaluation.get("is_correct")
+        if score is not None and not isinstance(score, bool) and number(score) == NOTHING:
+            return f"expected a number as evaluation.score, found {score!r:.80} (correct or delete the line)"
+        if said is not None and truth(said) is None:
+            return f"expected true or false as evaluation.is_correct, found {said!r:.80} (correct or delete the line)"
+        return None
+
+    def _place(self, row: dict[str, Any]) -> Place:
+        name, result_id = text(row["evaluation_name"]) or "", text(row.get("evaluation_result_id")) or None
+        evaluation_id, model = text(row.get("evaluation_id")) or None, text(row.get("model_id")) or None
+        document = self.document_of(evaluation_id)
+        result = document.result(result_id, name)
+        metadata = mapping(row.get("metadata"))
+        if result is not None:
+            benchmark, metric = result.benchmark, result.label
+        else:
+            benchmark, filtered = (name, None) if document.own else split_name(name, result_id)
+            metric = metric_of(result_id, filtered)
+            if not document.own and result_id is None and (stated := text(metadata.get("filter"))) and name.endswith(f"/{stated}"):
+                benchmark = name[: -len(stated) - 1]
+        counts = None if result_id is None and METRICS in metadata else metric
+        run = Run(evaluation_id or document.evaluation_id, document.model or model or "", benchmark)
+        return Place(run, counts, (text(row["sample_id"]) or "", self._repetition(document, metadata)), result)
+
+    def document_of(self, evaluation_id: str | None) -> Document:
+        """The document, where it is about this evaluation."""
+        mine = evaluation_id is None or self.document.evaluation_id in {None, evaluation_id}
+        return self.document if mine else NO_DOCUMENT
+
+    def _repetition(self, document: Document, metadata: Any) -> int:
+        """Repetitions count from 0, epochs from 1 (unless the file has an epoch 0)."""
+        if document.own:
+            return whole(metadata.get("repetition")) or 0
+        epoch = whole(metadata.get("epoch"))
+        return max(epoch - self.first_epoch, 0) if epoch is not None else 0
+
+    def _primary(self, run: Run, metrics: dict[str | None, Seen]) -> str | None:
+        """The first metric, in the document's order and then the file's, whose scores are shares of right answers."""
+        order = [result.label for result in self.document_of(run.evaluation_id).of_benchmark(run.benchmark)]
+        ranked = sorted((name for name in metrics if name is not None), key=lambda name: order.index(name) if name in order else len(order))
+        return next((name for name in ranked if metrics[name].is_share(name)), None)
+
+    def _gather(self, several: set[Run]) -> None:
+        """Which line of a sample becomes its record (that of the primary metric, else its first), and the scores of its others."""
+        samples: dict[Run, dict[tuple[Any, ...], tuple[int, bool, dict[str, float]]]] = {run: {} for run in several}
+        times: dict[tuple[Any, ...], int] = {}
+        for line in json_lines(self.path):
+            row = restored(line.value)
+            if line.error is not None or self.problem(row) is not None:
+                continue
+            place = self._place(row)
+            if place.run not in several:
+                continue
+            asked = (place.run, place.metric, place.sample)
+            times[asked] = nth = times.get(asked, -1) + 1
+            held = samples[place.run].get((place.sample, nth))
+            judges = place.metric is not None and place.metric == self.primary[place.run]
+            number_, judged, scores = held or (line.number, judges, {})
+            if judges and not judged:
+                number_, judged = line.number, True
+            score = _score(row).value
+            if not judges and place.metric is not None and score is not None:
+                scores[place.metric] = score
+            samples[place.run][place.sample, nth] = (number_, judged, scores)
+        for run, gathered in samples.items():
+            self._records[run] = {number_: scores for number_, _, scores in gathered.values()}
+
+    def _native(self, row: dict[str, Any], place: Place, others: dict[str, float]) -> dict[str, Any]:
+        """A row in native columns."""
+        document = self.document_of(place.run.evaluation_id)
+        native = {
+            "question_id": _key(document, place),
+            "repetition": place.sample[1],
+            **_judged(row, place, self.primary[place.run], own=document.own),
+            **_asked(row, document),
+            **_answered(row, document),
+        }
+        for name, score in (*row.get(FURTHER, {}).items(), *others.items()):
+            native[f"scores.{name}"] = score
+        if place.metric is not None and place.metric != self.primary[place.run] and _failure(row) is None:
+            native[f"scores.{place.metric}"] = _score(row).value
+        if document.own:
+            native |= _own(mapping(row.get("metadata")))
+        return native
+
+
+def restored(row: Any) -> Any:
+    """A row of lm-eval's converter as it should be.
+
+    It takes metrics that are text ("True", "0.5": lm-eval before 0.4.13) for no numbers, and then writes a single row with score 0
+    and no result. The metrics are in the metadata: the first becomes the row's own again, the others further scores.
+    A row without any number has no score.
+    """
+    if not isinstance(row, dict) or row.get("evaluation_result_id") is not None:
+        return row
+    metadata = mapping(row.get("metadata"))
+    if METRICS not in metadata:
+        return row
+    filtered = text(metadata.get("filter")) or "none"
+    marked = {} if filtered == "none" else {"filter": filtered}
+    found = {name: graded(value, binary=True).number.value for name, value in _metrics(metadata[METRICS]).items()}
+    scored = {name: value for name, value in found.items() if value is not None}
+    if not scored:
+        return {**row, "evaluation": {"score": None, "is_correct": None}}
+    first, *others = scored
+    names = {name: f"{name},{filtered}" if marked else name for name in others}
+    return {
+        **row,
+        "evaluation_result_id": f"{first}:{filtered}" if marked else first,
+        "evaluation": {"score": scored[first], "is_correct": scored[first] == 1},
+        FURTHER: {names[name]: scored[name] for name in others},
+    }
+
+
+def _metrics(words: Any) -> dict[str, Any]:
+    try:
+        found = orjson.loads(words) if isinstance(words, str) else words
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _score(row: dict[str, Any]) -> Any:
+    value = mapping(row.get("evaluation")).get("score")
+    return number(None if isinstance(value, bool) else value)
+
+
+def _failure(row: dict[str, Any]) -> str | None:
+    """The error of a sample that has no answer; the zero that the format demands beside it is none."""
+    error = text(row.get("error"))
+    evaluation = mapping(row.get("evaluation"))
+    return error if error and truth(evaluation.get("is_correct")) is not True and not _score(row).value else None
+
+
+def _judged(row: dict[str, Any], place: Place, primary: str | None, *, own: bool) -> dict[str, Any]:
+    """correct, score, status of a row; only the primary metric judges."""
+    if _failure(row) is not None:
+        return {"correct": None, "score": None, "status": "failed", "score_rule": None}
+    if place.metric is None or place.metric != primary:
+        return {"correct": None, "score": None, "status": None, "score_rule": None}
+    score, said = _score(row), truth(mapping(row.get("evaluation")).get("is_correct"))
+    value: float | None = score.value
+    correct = said if value in {0.0, 1.0} and said == (value == 1.0) else None
+    if value is None and score.special is None:
+        correct = said
+    rule = place.metric if place.result is not None or place.metric != UNNAMED else "evaluation.score"
+    if own:
+        metadata = mapping(row.get("metadata"))
+        correct = None if metadata.get("correct") == NO_SCORE else said
+        value = None if metadata.get("score") == NO_SCORE else number(metadata.get("score", value)).value
+    return {"correct": correct, "score": value if score.special is None else score.special, "status": None, "score_rule": rule}
+
+
+def _key(document: Document, place: Place) -> str:
+    """The sample's id; a bare number, which may be a position, gets the prefix of the framework that counted."""
+    sample = place.sample[0]
+    library = (document.library or "").lower()
+    if document.own or library in LM_EVAL or keys.own_ids(place.run.benchmark):
+        return sample
+    return keys.keyed("inspect" if library in INSPECT else "eee", sample)
+
+
+def _asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
+    """Text, options and reference."""
+    asked = mapping(row.get("input"))
+    choices = asked.get("choices")
+    options = [text(one) or "" for one in choices] if isinstance(choices, list) and choices else None
+    references = asked.get("reference")
+    told = [one for value in (references if isinstance(references, list) else [references]) if (one := text(value)) is not None]
+    gold = told[0] if len(told) == 1 else json_text(told) if told else None
+    if gold is not None and options and gold not in options and (document.library or "").lower() in LM_EVAL and not document.own:
+        position = whole(gold)  # lm-eval's target of a multiple-choice task
+        gold = options[position] if position is not None and 0 <= position < len(options) else gold
+    metadata = mapping(row.get("metadata"))
+    raw = text(asked.get("raw"))
+    return {
+        "text": raw or None,
+        "options": options,
+        "gold": gold or None,
+        "category": next((found for name in CATEGORIES if (found := text(metadata.get(name)))), None),
+        "subcategory": text(metadata.get("subcategory")) or None,
+        "task": text(metadata.get("task")) or None,
+    }
+
+
+def _answered(row: dict[str, Any], document: Document) -> dict[str, Any]:
+    """Response, extracted answer, tokens and time."""
+    output = mapping(row.get("output")).get("raw")
+    given = [one for one in output if one is not None] if isinstance(output, list) else [] if output is None else [output]
+    response = text(given[0]) if len(given) == 1 else json_text(given) if given else _last_words(row.get("messages"))
+    return {"response": response, "prediction": _extracted(row, response), **_usage(row), "latency_s": _latency(row, document)}
+
+
+def _last_words(messages: Any) -> str | None:
+    """The last answer of a conversation."""
+    turns = messages if isinstance(messages, list) else []
+    answers = [text(one.get("content")) for one in turns if isinstance(one, dict) and one.get("role") == "assistant"]
+    return next((one for one in reversed(answers) if one), None)
+
+
+def _extracted(row: dict[str, Any], response: str | None) -> str | None:
+    """The final extracted answer."""
+    found = row.get("answer_attribution")
+    entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    final = [one for one in entries if one.get("is_terminal") is True] or entries
+    value = text(final[-1].get("extracted_value")) if final else None
+    return None if not value or (len(value) > SHORT_ANSWER and value == response) else value
+
+
+def _usage(row: dict[str, Any]) -> dict[str, Any]:
+    """Tokens; all zero is what converters write where nothing was counted."""
+    usage = mapping(row.get("token_usage"))
+    read, written = usage.get("input_tokens"), usage.get("output_tokens")
+    if not read and not written:
+        read = written = None
+    return {"prompt_tokens": read, "generated_tokens": written}
+
+
+def _latency(row: dict[str, Any], document: Document) -> float | None:
+    """Seconds. Inspect's converter writes waiting as latency and working as generation: the sum is the time; others may have only one."""
+    performance = mapping(row.get("performance"))
+    waited, worked = number(performance.get("latency_ms")).value, number(performance.get("generation_time_ms")).value
+    if waited is not None and worked is not None and (document.library or "").lower() in INSPECT:
+        return (waited + worked) / 1000
+    found = waited if waited is not None else worked
+    return None if found is None else found / 1000
+
+
+def _own(metadata: Any) -> dict[str, Any]:
+    """What trackr's own export put into the metadata."""
+    told = {name: text(metadata.get(name)) for name in OWN_COLUMNS if metadata.get(name) is not None and name != "repetition"}
+    if "option_scores" in told:
+        try:
+            told["option_scores"] = orjson.loads(told["option_scores"] or "null")
+        except ValueError:
+            del told["option_scores"]
+    scores = {name: number(value).value for name, value in metadata.items() if name.startswith(OWN_SCORES) and len(name) > len(OWN_SCORES)}
+    return {**told, **scores}
