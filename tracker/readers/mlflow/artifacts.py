@@ -1,0 +1,120 @@
+"""Where a run's artifacts are, and which of them are evaluation tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from tracker.errors import InputError
+from tracker.readers.mlflow.model import Artifact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLE_SUFFIXES = (".json", ".parquet", ".csv", ".tsv")
+MOST_FILES = 2_000
+"""Files of one run that are looked at."""
+_DRIVE = re.compile(r"^/?[A-Za-z]:[\\/]")
+
+
+def artifacts_of(uri: str | None, store_folder: Path | None, logged: str | None) -> list[Artifact]:
+    """The tables among a run's artifacts; one that cannot be reached from here says so when it is loaded."""
+    folder = local_folder(uri or "", store_folder)
+    if folder is not None:
+        return tables_in(folder, logged)
+    return [
+        Artifact(path=path, load=partial(_out_of_reach, path, uri or ""), uri=f"{uri}/{path}", is_table=True)
+        for path in logged_tables(logged)
+    ]
+
+
+def tables_in(folder: Path, logged: str | None) -> list[Artifact]:
+    """Tables in a folder of artifacts: those that were logged as such, then those whose beginning says so."""
+    named = logged_tables(logged)
+    found = [_artifact(folder, path, is_table=True) for path in named]
+    seen = set(named)
+    looked = (path for path in _files(folder) if path not in seen and path.endswith(TABLE_SUFFIXES))
+    return found + [_artifact(folder, path, is_table=False) for path in looked if looks_like_table(folder / path)]
+
+
+def logged_tables(logged: str | None) -> list[str]:
+    """Paths that the run's tag mlflow.loggedArtifacts calls tables."""
+    if not logged:
+        return []
+    try:
+        told = orjson.loads(logged)
+    except ValueError:
+        return []
+    entries = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    paths = [str(one["path"]) for one in entries if one.get("type") == "table" and isinstance(one.get("path"), str)]
+    return [path for path in dict.fromkeys(paths) if ".." not in path.split("/") and not path.startswith("/")]
+
+
+def looks_like_table(path: Path) -> bool:
+    """Whether a file holds a table with questions and what came of them. Never raises."""
+    from tracker.readers.mlflow.tables import is_credible, names_in
+
+    try:
+        return is_credible(names_in(path))
+    except (OSError, InputError, ValueError):
+        return False
+
+
+def local_folder(uri: str, store_folder: Path | None) -> Path | None:
+    """The folder of a run's artifacts: where its address says, else at the same place below the store's own folder."""
+    parts = urlsplit(uri) if "://" in uri or uri.startswith(("file:", "mlflow-artifacts:")) else None
+    if parts is not None and parts.scheme not in {"file", "mlflow-artifacts"}:
+        return None
+    proxied = parts is not None and parts.scheme == "mlflow-artifacts"
+    place = unquote(parts.path) if parts is not None else uri
+    candidates = [] if proxied or not place or _DRIVE.match(place) else [place]
+    if store_folder is not None:
+        names = [name for name in place.replace("\\", "/").split("/") if name]
+        tops = ("mlartifacts", "mlruns") if proxied else ("",)
+        candidates += [os.path.join(top, *names[-count:]) for top in tops for count in (4, 3) if len(names) >= count]  # noqa: PTH118 - many runs
+    for candidate in candidates:
+        found = candidate if store_folder is None else os.path.join(store_folder, candidate)  # noqa: PTH118
+        if os.path.isabs(found) and os.path.isdir(found):  # noqa: PTH112, PTH117
+            return Path(found)
+    return None
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Files below a folder, relative, in sorted order, a limited number."""
+    seen = 0
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        inside = os.path.relpath(parent, folder).replace(os.sep, "/")
+        for name in sorted(names):
+            seen += 1
+            if seen > MOST_FILES:
+                return
+            yield name if inside == "." else f"{inside}/{name}"
+
+
+def _artifact(folder: Path, path: str, *, is_table: bool) -> Artifact:
+    file = folder / path
+    return Artifact(path=path, load=partial(_bytes_of, file), uri=str(file), file=file if file.is_file() else None, is_table=is_table)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as err:
+        message = f"artifact that cannot be read: {err.strerror}"
+        raise InputError(message, where=str(path), hint="copy the run's artifacts too") from err
+
+
+def _out_of_reach(path: str, uri: str) -> Any:
+    message = f"the table {path} is among artifacts that are not reachable from here"
+    raise InputError(
+        message,
+        where=uri,
+        hint="copy the artifacts beside the database as mlruns/EXPERIMENT/RUN/artifacts, or ingest through the tracking server",
+    )
