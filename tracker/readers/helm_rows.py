@@ -42,10 +42,8 @@ def joined(states: Sequence[Any], statistics: Sequence[Any], files: Mapping[str,
     answers: dict[tuple[Place, int], Answer] = {}
     refused: list[Refusal] = []
     for position, state in enumerate(states, 1):
-        instance = state.get("instance") if isinstance(state, dict) else None
-        place = (
-            _place(instance.get("id"), instance.get("perturbation"), state.get("train_trial_index")) if isinstance(instance, dict) else None
-        )
+        instance = _mapping(_mapping(state).get("instance"))
+        place = _place(instance.get("id"), instance.get("perturbation"), _mapping(state).get("train_trial_index"))
         if place is None:
             refused.append(_bad(files["states"], "request state", position, "an instance with an id and a train_trial_index", state))
             continue
@@ -54,12 +52,11 @@ def joined(states: Sequence[Any], statistics: Sequence[Any], files: Mapping[str,
             while (place, asked) in answers:
                 asked += 1
         answers.setdefault((place, asked), Answer(place, position, split=text(instance.get("split")))).states.append(state)
-    for position, entry in enumerate(statistics, 1):
-        place = (
-            _place(entry.get("instance_id"), entry.get("perturbation"), entry.get("train_trial_index")) if isinstance(entry, dict) else None
-        )
+    for position, told in enumerate(statistics, 1):
+        entry = _mapping(told)
+        place = _place(entry.get("instance_id"), entry.get("perturbation"), entry.get("train_trial_index"))
         if place is None or not isinstance(entry.get("stats"), list):
-            refused.append(_bad(files["statistics"], "entry", position, "an instance_id, a train_trial_index and a list of stats", entry))
+            refused.append(_bad(files["statistics"], "entry", position, "an instance_id, a train_trial_index and a list of stats", told))
             continue
         _add(answers.setdefault((place, 0), Answer(place, position)), entry["stats"])
     return list(answers.values()), refused
@@ -75,8 +72,8 @@ def _place(instance: Any, perturbation: Any, trial: Any) -> Place | None:
 
 def _add(answer: Answer, stats: Sequence[Any]) -> None:
     for stat in stats:
-        name = stat.get("name") if isinstance(stat, dict) else None
-        metric = text(name.get("name")) if isinstance(name, dict) else None
+        name = _mapping(_mapping(stat).get("name"))
+        metric = text(name.get("name"))
         if metric is None:
             continue
         found = value_of(stat)
@@ -192,7 +189,7 @@ def _by_reference(answer: Answer) -> dict[str, Any]:
     by_place: dict[int, float | None] = {}
     for state in answer.states:
         place = whole(state.get("reference_index"))
-        if place is not None and state.get("request_mode") in {None, "original"}:
+        if place is not None and place >= 0 and state.get("request_mode") in {None, "original"}:
             by_place.setdefault(place, reference_logprob(state, place))
     references = [one for one in _list(answer.states[0]["instance"].get("references")) if isinstance(one, dict)] if answer.states else []
     scores = [by_place.get(place) for place in range(len(references))]
@@ -297,8 +294,8 @@ def by_run(answers: Sequence[Answer], main: str) -> dict[tuple[str, str | None],
 def shown(predictions: Sequence[Any]) -> dict[Place, Mapping[str, Any]]:
     """display_predictions.json by place."""
     found: dict[Place, Mapping[str, Any]] = {}
-    for one in predictions:
-        place = _place(one.get("instance_id"), one.get("perturbation"), one.get("train_trial_index")) if isinstance(one, dict) else None
+    for one in map(_mapping, predictions):
+        place = _place(one.get("instance_id"), one.get("perturbation"), one.get("train_trial_index"))
         if place is not None:
             found.setdefault(place, one)
     return found
