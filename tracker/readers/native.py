@@ -14,8 +14,9 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
+from tracker.readers.delimited import csv_header
 from tracker.readers.lines import foreign
-from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
+from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, kind_of, parquet_schema, without_gc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +65,7 @@ class NativeReader:
         if path.suffix.lower() not in _SUFFIXES:
             return None
         head = folder.head(name)
-        columns = _columns(path, head) if head else None
+        columns = head_columns(path, head) if head else None
         if columns is None:
             return None
         given = study.fields(path)
@@ -94,7 +95,8 @@ def read_pieces(
             refused = refused or (one if isinstance(one, Refusal) else None)
             yield one
     if not assembler.records:
-        reason = f"no usable row; line {refused.line}: {refused.reason}" if refused else "no rows"
+        place = "" if refused is None or refused.line is None else f"line {refused.line}: "
+        reason = f"no usable row; {place}{refused.reason}" if refused else "no rows"
         raise InputError(reason, where=str(path), hint="run its writer again, or leave the file out")
     if cut_off is not None:
         yield from assembler.finish(f"the file is cut off in line {cut_off}")
@@ -127,7 +129,7 @@ def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None
         )
 
 
-def _columns(path: Path, head: bytes) -> set[str] | None:
+def head_columns(path: Path, head: bytes) -> set[str] | None:
     """Column names as far as the first bytes of a file tell; None where it is no table."""
     if not head.startswith(PARQUET_MAGIC) and foreign(head, path):
         head = head.decode(

@@ -1,23 +1,24 @@
 """Ad-hoc tables, as the `[[table]]` rules of a study file describe them.
 
-A row becomes one row in native columns (or several, where its cells are lists of one entry per option cycle).
-Losses are mean negative log-likelihoods: the lowest is the best option.
+A row becomes one row in native columns, or several: where its cells are lists of one entry per option cycle, or where
+each model has a column of its own.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers import runs
 from tracker.readers.assemble import Assembler
-from tracker.readers.tabular import Chunk, Truncated, chunks, kind_of
-from tracker.readers.values import best, column_names, columns_of, is_missing, json_text, number, option_list, p_gold, softmax, text, whole
-from tracker.rules import dotted
+from tracker.readers.table_parts import ModelColumns, SidecarRows, head_of, joined, listed, pieces_of, require, sidecar_path
+from tracker.readers.table_rows import BadRowError, NativeRows
+from tracker.readers.tabular import Chunk, Truncated
+from tracker.readers.values import column_names, columns_of, text
+from tracker.rules import AROUND
 from tracker.study import coerce
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from tracker.table_rules import TableRule
 
 READER_NAME = "table"
-_LETTER = re.compile(r"^\(?([A-Z])\)?[.:]?$")
-_DERIVED = ("losses", "log_likelihoods", "probabilities", "question_id", "options", "gold", "prediction")
+_DECIDING = ("question_id", "correct", "score", "prediction", "gold", "model", "benchmark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class TableReader:
     """Ad-hoc tables."""
 
     name: str = READER_NAME
-    version: int = 1
+    version: int = 2
 
     def find(self, folder: Folder, study: Study) -> Sequence[Source]:
         """The files that a rule names; empty ones too, so that reading refuses them."""
         paths = [folder.path / name for name in sorted(folder.names)] if study.tables else []
-        return [Source(reader=self.name, uri=str(path.resolve()), files=(path,)) for path in paths if study.table_rule(path) is not None]
+        return [self._source(path, rule, study) for path in paths if (rule := study.table_rule(path)) is not None]
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
         """Batches per chunk and run."""
@@ -52,40 +52,75 @@ class TableReader:
         if rule is None:
             message = "no [[table]] rule names this file"
             raise InputError(message, where=str(path), hint="ingest with the study file that does")
-        given = coerce(rule.captures(study.path_text(path)) or {}, f"{path}: [[table]] of {study.file}") | study.fields(path)
-        yield from _Table(path, rule, given).read()
+        yield from _Table(path, rule, study).read()
+
+    def _source(self, path: Path, rule: TableRule, study: Study) -> Source:
+        """A table, and the sidecar that belongs to it: read again when either changes."""
+        uri, beside = str(path.resolve()), sidecar_path(rule, path, rule.groups(study.path_text(path)) or {})
+        if beside is None:
+            return Source(reader=self.name, uri=uri, files=(path,))
+        if not _is_file(beside):
+            return Source(reader=self.name, uri=uri, files=(path,), mapping={"sidecar": None})
+        if study.table_rule(beside) is None and study.scores_rule(beside) is None:
+            return Source(reader=self.name, uri=uri, files=(path, beside.resolve()))
+        return Source(reader=self.name, uri=uri, files=(path,), mapping={"sidecar": _digest(beside)})
 
 
 class _Table:
     """One file under one rule."""
 
-    def __init__(self, path: Path, rule: TableRule, given: dict[str, Any]) -> None:
-        self.path, self.rule = path, rule
+    def __init__(self, path: Path, rule: TableRule, study: Study) -> None:
+        self.path, self.rule, self.place = path, rule, study.place(rule)
+        seen = study.path_text(path)
+        of_path = study.fields(path)
+        given = coerce(rule.captures(seen) or {}, f"{path}: [[table]] of {study.file}") | of_path
+        self.kind = given.get("kind")
+        if self.kind not in {None, "evaluation", "training"}:
+            message = f"kind: expected evaluation or training, found {self.kind!r}"
+            raise InputError(message, where=f"{path}: {self.place}")
         self.fixed = {name: value for name, value in given.items() if name in (*runs.KEYS, *runs.FACTS, "status")}
         self.fixed |= {"run_id": given["external_id"]} if "external_id" in given else {}
         self.free = {name: value for name, value in given.items() if name.startswith(("tags.", "settings."))}
-        self.used = {name for cell in rule.columns.values() for name in cell.columns}
+        self.used = {AROUND, *(name for cell in rule.columns.values() for name in cell.columns)}
+        self.rows = NativeRows(rule)
+        self.models = ModelColumns(rule) if rule.models else None
+        beside = sidecar_path(rule, path, rule.groups(seen) or {})
+        self.sidecar = SidecarRows(rule.sidecar, beside, path, self.place) if rule.sidecar is not None and beside is not None else None
+        self._told = self._told_by_models(of_path)
 
     def read(self) -> Iterator[Batch | Refusal]:
         """The file's batches and refusals."""
-        head = _head(self.path)
-        if not head:
-            message = "empty file"
-            raise InputError(message, where=str(self.path), hint="delete it or run its writer again")
-        for name in ("model", "benchmark"):
-            if name not in self.fixed and name not in self.rule.columns:
-                message = f"nothing says which {name} this is"
-                raise InputError(
-                    message, where=str(self.path), hint=f"capture it in files, or add a constant to the [[table]] rule: {name} = ..."
-                )
         from tracker.readers.native import read_pieces
 
+        head_of(self.path)
+        for name in ("model", "benchmark"):
+            if name not in self.fixed and name not in self.rule.fields and name not in self._told:
+                message = f"nothing says which {name} this is"
+                raise InputError(
+                    message, where=str(self.path), hint=f"capture it in files, or add a constant to {self.place}: {name} = ..."
+                )
         assembler = Assembler(str(self.path), fixed=self.fixed, extra_scores=False, label_source=READER_NAME)
-        yield from read_pieces(self.path, self._pieces(self.rule.format or kind_of(self.path, head) or "jsonl"), assembler)
+        for item in read_pieces(self.path, self._pieces(), assembler):
+            if self.kind is not None and isinstance(item, Batch):
+                yield replace(item, run=item.run.model_copy(update={"kind": self.kind}))
+            else:
+                yield item
 
-    def _pieces(self, kind: Any) -> Iterator[Chunk | Refusal | Truncated]:
+    def _told_by_models(self, of_path: Mapping[str, Any]) -> frozenset[str]:
+        """Fields of runs that the names of columns give. A `[[path]]` rule that gives one too would make the models one run."""
+        told = frozenset(group for pattern in (self.models.patterns.values() if self.models else ()) for group in pattern.groupindex)
+        for name in sorted(told & of_path.keys()):
+            message = f"a [[path]] rule gives {name} to the whole file, and models of {self.place} tells its runs apart by it"
+            raise InputError(message, where=str(self.path), hint="let the [[path]] rule pass this file by")
+        return told
+
+    # ---- rows -----------------------------------------------------------------------------
+
+    def _pieces(self) -> Iterator[Chunk | Refusal | Truncated]:
+        if self.sidecar is not None:
+            yield from self.sidecar.load()
         first = True
-        for piece in chunks(self.path, kind):
+        for piece in pieces_of(self.path, self.rule):
             if not isinstance(piece, Chunk):
                 yield piece
                 continue
@@ -94,225 +129,134 @@ class _Table:
                 self._require(rows)
                 first = False
             yield from self._mapped(piece, rows)
+        if self.sidecar is not None and not self.sidecar.met and not first:
+            raise self.sidecar.strangers()
+        for name in self.models.silent() if self.models else ():
+            yield Refusal(
+                file=str(self.path), reason=f"column {name}: no value in any row, so its model has no run (fill it, or delete it)"
+            )
 
     def _require(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Refuse a file that lacks a column without which no row can be read."""
-        for field in ("question_id", "correct", "score", "prediction", "gold", "model", "benchmark"):
-            cell = self.rule.columns.get(field)
-            if cell is None or cell.value is not None:
-                continue
-            wanted = cell.columns if field != "question_id" else [name for name in cell.columns if not _has(rows, name)]
-            if not any(_has(rows, name) for name in wanted) and wanted:
-                message = (
-                    f"no column {' or '.join(wanted)} (for {field}); its columns are {', '.join(column_names(list(map(dict, rows[:100]))))}"
-                )
-                raise InputError(message, where=str(self.path), hint="correct the [[table]] rule of the study file")
+        wanted = {field: cell for field in _DECIDING if (cell := self.rule.columns.get(field)) is not None}
+        require(rows, wanted, self.path, "columns", self.place)
+        if self.models is None:
+            return
+        for field, pattern in self.models.patterns.items():
+            if not self.models.has(field, rows):
+                names = [name for name in column_names(list(map(dict, rows[:100]))) if name != AROUND]
+                message = f"no column whose name is {pattern.pattern} (for {field} of each model); its columns are {listed(names)}"
+                raise InputError(message, where=str(self.path), hint=f"correct models.{field} of {self.place}")
 
     def _mapped(self, piece: Chunk, rows: Sequence[Mapping[str, Any]]) -> Iterator[Chunk | Refusal]:
         mapped: list[dict[str, Any]] = []
         origin: list[int] = []
-        for position, row in enumerate(rows):
-            try:
-                native = [self._native(*one) for one in self._unfold(row)]
-            except _BadRowError as err:
-                place = "" if piece.unit == "line" else f"{piece.unit} {piece.lines[position]}: "
-                yield Refusal(file=str(self.path), line=piece.lines[position], reason=f"{place}{err}", text=piece.text(position))
-                continue
+        for at, row in enumerate(rows):
+            place = "" if piece.unit == "line" else f"{piece.unit} {piece.lines[at]}: "
+            native, problems = self._native(row)
+            for problem in problems:
+                yield Refusal(file=str(self.path), line=piece.lines[at], reason=place + problem, text=piece.text(at))
             mapped.extend(native)
-            origin.extend([position] * len(native))
+            origin.extend([at] * len(native))
         if mapped:
             yield Chunk(
                 columns={**columns_of(mapped)},
-                lines=[piece.lines[position] for position in origin],
-                raw=[piece.raw[position] for position in origin] if piece.raw is not None else None,
+                lines=[piece.lines[at] for at in origin],
+                raw=[piece.raw[at] for at in origin] if piece.raw is not None else None,
                 unit=piece.unit,
             )
 
-    def _unfold(self, row: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], dict[str, Any], int | None]]:
-        """(row, cells by field, entry number): one per row, or one per entry of its list cells."""
+    def _native(self, row: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+        """The rows in native columns that a row becomes, and what is wrong with it."""
+        problems: list[str] = []
+        try:
+            key = self._key(row)
+        except BadRowError as err:
+            return [], [str(err)]
         cells = {field: cell.of(row) for field, cell in self.rule.columns.items() if field != "question_id"}
+        cells |= self._beside(row, key, problems)
+        names = {field: cell.columns[0] if cell.columns else "constant" for field, cell in self.rule.columns.items()}
+        names |= {"correct": "correct of the sidecar"} if self.sidecar and "correct" in self.sidecar.rule.columns else {}
+        of_models = [({}, {}, {})] if self.models is None else self.models.of(row)
+        further = {f"settings.{name}": value for name, value in row.items() if name not in self.used and not self._is_model_s(name, value)}
+        native: list[dict[str, Any]] = []
+        for run, own, columns in of_models:
+            try:
+                for told, entry in self._unfold(cells | own):
+                    record = self.rows.native(told, (names | columns).get("correct", "")) | run
+                    record["question_id"] = key if entry is None else f"{key}/{entry}"
+                    native.append(record | further | self.free)
+            except BadRowError as err:
+                of_one = f"column {', '.join(columns.values())}: " if columns else ""
+                problems.append(of_one + str(err))
+        return native, problems
+
+    def _is_model_s(self, name: str, value: Any) -> bool:
+        return self.models is not None and self.models.owns(name, value)
+
+    def _beside(self, row: Mapping[str, Any], key: str, problems: list[str]) -> dict[str, Any]:
+        """Cells that the sidecar has for a row; a question that it does not name keeps its record, and is reported."""
+        if self.sidecar is None:
+            return {}
+        missing: list[str] = []
+        if self.sidecar.rule.on:
+            key, missing = joined(row, self.sidecar.rule.on)
+        found = None if missing else self.sidecar.of(key)
+        if found is not None:
+            return found
+        what = f"column {', '.join(missing)}: expected a value" if missing else f"{key} is not in the sidecar {self.sidecar.path.name}"
+        problems.append(f"{what} (the record is kept without {', '.join(self.sidecar.rule.columns)})")
+        return dict.fromkeys(self.sidecar.rule.columns)
+
+    def _unfold(self, cells: dict[str, Any]) -> list[tuple[dict[str, Any], int | None]]:
+        """(cells by field, entry number): one, or one per entry of the cells that are lists."""
         if not self.rule.unfold:
             if "correct" not in cells and all(isinstance(cells.get(field), list) for field in ("prediction", "gold")):
                 message = "prediction and gold are lists (add unfold = true to the [[table]] rule: one record per entry)"
-                raise _BadRowError(message)
-            return [(row, cells, None)]
+                raise BadRowError(message)
+            return [(cells, None)]
         if isinstance(self.rule.unfold, tuple):
-            listed = [field for field in self.rule.unfold if isinstance(cells.get(field), list)]
+            unfolded = [field for field in self.rule.unfold if isinstance(cells.get(field), list)]
         else:
             size = next(
                 (len(cells[field]) for field in ("prediction", "correct", "score", "gold") if isinstance(cells.get(field), list)), None
             )
-            listed = [field for field, cell in cells.items() if isinstance(cell, list) and len(cell) == size]
-        lengths = {len(cells[field]) for field in listed}
+            unfolded = [field for field, cell in cells.items() if isinstance(cell, list) and len(cell) == size]
+        lengths = {len(cells[field]) for field in unfolded}
         outcome = [field for field in ("prediction", "correct", "score", "gold") if isinstance(cells.get(field), list)]
-        if len(lengths) != 1 or not set(outcome) <= set(listed):
+        if len(lengths) != 1 or not set(outcome) <= set(unfolded):
             found = ", ".join(f"{field} {len(cell)}" for field, cell in cells.items() if isinstance(cell, list)) or "no lists"
             message = f"expected lists of one length to unfold, found {found}"
-            raise _BadRowError(message)
+            raise BadRowError(message)
         return [
-            (row, {field: cell[entry] if field in listed else cell for field, cell in cells.items()}, entry)
-            for entry in range(lengths.pop())
+            ({field: cell[entry] if field in unfolded else cell for field, cell in cells.items()}, entry) for entry in range(lengths.pop())
         ]
 
-    def _native(self, row: Mapping[str, Any], cells: dict[str, Any], entry: int | None) -> dict[str, Any]:
-        """One row in native columns."""
-        native = {name: value for name, value in cells.items() if name not in _DERIVED}
-        native["question_id"] = self._key(row, entry)
-        options = _options(cells)
-        scores = _log_likelihoods(cells)
-        count = len(options) if options else len(scores) if scores else None
-        if options and scores and len(options) != len(scores):
-            message = f"expected one value per option ({len(options)}), found {len(scores)}"
-            raise _BadRowError(message)
-        if count is not None:
-            native.setdefault("n_options", count)
-        gold, prediction = cells.get("gold"), cells.get("prediction")
-        native |= {"options": options, "gold": text(gold), "prediction": text(prediction)}
-        if scores is not None and count is not None:
-            native |= self._confidence(scores, gold, prediction, options, count, cells)
-        if "correct" not in self.rule.columns and {"prediction", "gold"} <= self.rule.columns.keys():
-            native |= {"correct": self._is_correct(prediction, gold, options, count), "score_rule": "prediction == gold"}
-        elif "correct" in self.rule.columns:
-            native["score_rule"] = (
-                f"column {self.rule.columns['correct'].columns[0] if self.rule.columns['correct'].columns else 'constant'}"
-            )
-        native |= {f"settings.{name}": value for name, value in row.items() if name not in self.used}
-        return native | self.free
-
-    def _key(self, row: Mapping[str, Any], entry: int | None) -> str | None:
+    def _key(self, row: Mapping[str, Any]) -> str:
         cell = self.rule.columns["question_id"]
-        parts = [cell.value] if cell.value is not None else [dotted(row, name) for name in cell.columns]
-        if any(is_missing(part) for part in parts):
-            missing = [name for name, part in zip(cell.columns, parts, strict=False) if is_missing(part)]
+        if cell.value is not None:
+            return text(cell.value) or ""
+        key, missing = joined(row, cell.columns)
+        if missing:
             message = f"column {', '.join(missing)}: expected a value for question_id, found None"
-            raise _BadRowError(message)
-        return "/".join([text(part) or "" for part in parts] + ([] if entry is None else [str(entry)]))
-
-    def _confidence(
-        self, scores: list[float | None], gold: Any, prediction: Any, options: list[str] | None, count: int, cells: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        position = self._position(gold, options, count)
-        likeliest = best(scores)
-        found: dict[str, Any] = {}
-        if "option_scores" not in cells:
-            found["option_scores"] = json_text([one if one is not None and math.isfinite(one) else None for one in scores])
-        if "p_gold" not in cells:
-            found["p_gold"] = p_gold(scores, position)
-        if "logit_prediction" not in cells and likeliest is not None and softmax(scores) is not None:
-            found["logit_prediction"] = self._named(likeliest, gold if gold is not None else prediction, options)
-        return found
-
-    def _position(self, answer: Any, options: list[str] | None, count: int) -> int | None:
-        """Which option an answer means."""
-        way = self._way(answer, options)
-        if way == "index":
-            found = whole(answer)
-            position = None if found is None else found - self.rule.first_index
-        elif way == "letter":
-            met = _LETTER.match(str(answer).strip())
-            position = ord(met[1]) - 65 if met else None
-        else:
-            position = options.index(str(answer)) if options and str(answer) in options else None
-        return position if position is not None and 0 <= position < count else None
-
-    def _way(self, answer: Any, options: list[str] | None) -> str:
-        """How answers are written: as the rule says, else a number is an index, an option's own text is text."""
-        if self.rule.answers:
-            return self.rule.answers
-        if isinstance(answer, int | float) and not isinstance(answer, bool):
-            return "index"
-        written = str(answer).strip()
-        if options and written in options:
-            return "text"
-        return "letter" if _LETTER.match(written) else "index" if whole(written) is not None else "text"
-
-    def _named(self, position: int, like: Any, options: list[str] | None) -> str:
-        """An option, written as answers are written."""
-        way = "letter" if like is None and not self.rule.answers else self._way(like, options)
-        if way == "index":
-            return str(position + self.rule.first_index)
-        return (
-            chr(65 + position) if way == "letter" and position < 26 else options[position] if options and way == "text" else str(position)
-        )
-
-    def _is_correct(self, prediction: Any, gold: Any, options: list[str] | None, count: int | None) -> bool | None:
-        if prediction is None or gold is None or (isinstance(prediction, float) and math.isnan(prediction)):
-            return None
-        if (text(prediction) or "").strip() == (text(gold) or "").strip():
-            return True
-        if count is None or self._way(prediction, options) == self._way(gold, options):
-            return False
-        chosen = self._position(prediction, options, count)
-        return chosen is not None and chosen == self._position(gold, options, count)
+            raise BadRowError(message)
+        return key
 
 
-class _BadRowError(Exception):
-    """A row that cannot be read; the message is the reason of its refusal."""
-
-
-def _options(cells: Mapping[str, Any]) -> list[str] | None:
-    told = cells.get("options")
-    if is_missing(told):
-        return None
-    options = option_list(told)
-    if options is None:
-        message = f"options: expected a list of options (or 'A. ...' lines), found {str(told)[:60]!r}"
-        raise _BadRowError(message)
-    return options
-
-
-def _log_likelihoods(cells: Mapping[str, Any]) -> list[float | None] | None:
-    """Log-likelihoods of the options in nats, from whatever the table has."""
-    for field in ("log_likelihoods", "losses", "probabilities"):
-        told = cells.get(field)
-        if is_missing(told):
-            continue
-        if isinstance(told, str):
-            told = _json_list(field, told)
-        told = list(told.values()) if isinstance(told, dict) else told
-        if not isinstance(told, list):
-            message = f"{field}: expected a list of numbers, one per option, found {str(told)[:60]!r}"
-            raise _BadRowError(message)
-        return [_log_likelihood(field, one) for one in told] or None
-    return None
-
-
-def _json_list(field: str, told: str) -> Any:
-    import json
-
+def _is_file(path: Path) -> bool:
     try:
-        return json.loads(told)
-    except (ValueError, RecursionError) as err:
-        message = f"{field}: expected a list of numbers, one per option, found {told[:60]!r}"
-        raise _BadRowError(message) from err
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
-def _log_likelihood(field: str, told: Any) -> float | None:
-    found = number(told)
-    if found.special == "nan" or told is None:
+def _digest(path: Path) -> str | None:
+    """Digest of a sidecar that is a table of its own too, and therefore no file of the source."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
         return None
-    if found.value is None and found.special is None:
-        message = f"{field}: expected a number for each option, found {told!r}"
-        raise _BadRowError(message)
-    value = found.value if found.value is not None else math.inf if found.special == "inf" else -math.inf
-    if field == "losses":
-        return -value
-    if field == "log_likelihoods":
-        return value
-    if value < 0 or not math.isfinite(value):
-        message = f"{field}: expected probabilities from 0, found {told!r}"
-        raise _BadRowError(message)
-    return math.log(value) if value > 0 else -math.inf
-
-
-def _has(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    return any(name in row or dotted(row, name) is not None for row in rows)
-
-
-def _head(path: Path) -> bytes:
-    from tracker.readers.native import head_of
-
-    return head_of(path)
 
 
 READER = TableReader()

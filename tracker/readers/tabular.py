@@ -1,13 +1,11 @@
-"""Rows of JSONL, CSV and Parquet files in chunks of bounded size, each row with its line.
+"""Rows of tables (JSONL, JSON, CSV, TSV, Parquet, Excel) in chunks of bounded size, each row with its place.
 
 A damaged line is a refusal and takes no neighbour with it.
 """
 
 from __future__ import annotations
 
-import csv
 import gc
-from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
@@ -17,11 +15,12 @@ import orjson
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.lines import foreign, json_document, json_lines, not_utf8, raw_lines, shorten
+from tracker.readers.lines import json_lines, shorten
 from tracker.readers.values import columns_of, json_text
+from tracker.rules import AROUND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -31,11 +30,13 @@ CHUNK_ROWS = 20_000
 CHUNK_BYTES = 32 << 20
 GATHERED_ROWS = 500
 OUTCOME = frozenset({"correct", "score", "status"})
-RECORD_LINES = 10_000
-RECORD_CHARACTERS = 64 << 20
-NOT_CLOSED = "a quote that is opened here is not closed where it should be (correct or delete the line)"
 PARQUET_MAGIC = b"PAR1"
-Kind = Literal["jsonl", "json", "csv", "tsv", "parquet"]
+ZIP_MAGIC = b"PK\x03\x04"
+OLD_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0"
+Kind = Literal["jsonl", "json", "csv", "tsv", "parquet", "xlsx"]
+_PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"})
+_ARRAYS = frozenset({".npy", ".npz"})
+_PACKED = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +59,8 @@ class Chunk:
         """A row as text, cut, for messages."""
         if self.raw is not None:
             return shorten(self.raw[row])
-        cells = {name: one[row] if isinstance(one, list) else one[row].as_py() for name, one in self.columns.items()}
+        told = {name: one for name, one in self.columns.items() if name != AROUND}
+        cells = {name: one[row] if isinstance(one, list) else one[row].as_py() for name, one in told.items()}
         return shorten(json_text({name: value for name, value in cells.items() if value is not None}))
 
 
@@ -73,8 +75,10 @@ def kind_of(path: Path, head: bytes) -> Kind | None:
     """How a table is written: by its first bytes, then by its name."""
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     suffix = path.suffix.lower()
+    if head.startswith((ZIP_MAGIC, OLD_EXCEL_MAGIC)) or suffix in {".xlsx", ".xlsm"}:
+        return _kind_of_archive(suffix, head)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if suffix == ".tsv":
         return "tsv"
     if suffix == ".csv":
@@ -96,26 +100,57 @@ def _starts_with_a_row(start: bytes) -> bool:
     return bool(rest.strip())
 
 
-def chunks(path: Path, kind: Kind) -> Iterator[Chunk | Refusal | Truncated]:
-    """The rows of a file in order."""
+def _kind_of_archive(suffix: str, head: bytes) -> Kind | None:
+    from tracker.readers.xlsx import is_xlsx
+
+    return "xlsx" if suffix in {".xlsx", ".xlsm", ".xls"} or is_xlsx(head) else None
+
+
+def never_read(path: Path, head: bytes) -> tuple[str, str] | None:
+    """Why a file that a rule names is not read whatever is in it, and the remedy; None for any other."""
+    suffix = path.suffix.lower()
+    if suffix in _PICKLES or (head[:1] == b"\x80" and head[1:2] in {b"\x02", b"\x03", b"\x04", b"\x05"}):
+        return (
+            "a pickle is never loaded: loading it runs whatever code is in it",
+            "write the table as CSV, JSONL or Parquet where it was made",
+        )
+    if suffix in _ARRAYS or head.startswith(b"\x93NUMPY"):
+        return (
+            "a NumPy file is no table, and its objects are pickles, which are never loaded",
+            "write it as CSV, JSONL or Parquet with column names",
+        )
+    packed = next((tool for magic, tool in _PACKED.items() if head.startswith(magic)), None)
+    return None if packed is None else ("a compressed file", f"unpack it first: {packed} {path.name}")
+
+
+def chunks(
+    path: Path, kind: Kind, *, sheet: str | None = None, rows: str | None = None, keys: Sequence[str] = ()
+) -> Iterator[Chunk | Refusal | Truncated]:
+    """The rows of a file in order.
+
+    `sheet` is a sheet of a workbook (else the first). `rows` and `keys` say where inside a JSON document, or inside each
+    row, the rows are; see `tracker.readers.documents`.
+    """
+    from tracker.readers import documents
+
+    if kind == "json":
+        return documents.document_chunks(path, rows, keys)
+    found = _plain_chunks(path, kind, sheet)
+    return documents.inner_chunks(path, found, rows, keys) if rows or keys else found
+
+
+def _plain_chunks(path: Path, kind: Kind, sheet: str | None) -> Iterator[Chunk | Refusal | Truncated]:
     if kind == "jsonl":
         return _jsonl(path)
-    if kind == "json":
-        return _json(path)
     if kind == "parquet":
         return _parquet(path)
-    return _csv(path, "\t" if kind == "tsv" else None)
+    if kind == "xlsx":
+        from tracker.readers import xlsx
 
+        return xlsx.chunks(path, sheet)
+    from tracker.readers.delimited import csv_chunks
 
-def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Column names and the delimiter (the one that gives most columns); a lone carriage return ends the line."""
-    line = line.partition("\r")[0]
-    try:
-        found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
-    except csv.Error:  # a name that is longer than any cell may be
-        return [line], delimiter or ","
-    names, mark = max(found, key=lambda one: len(one[0]))
-    return [name.strip() for name in names], mark
+    return csv_chunks(path, "\t" if kind == "tsv" else None)
 
 
 def parquet_schema(path: Path) -> pa.Schema:
@@ -130,7 +165,7 @@ def parquet_schema(path: Path) -> pa.Schema:
         raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
 
 
-class _Gathered:
+class Gathered:
     """A chunk that grows row by row. Rows become columns early: many small dictionaries alive at once are slow."""
 
     def __init__(self, unit: str = "line") -> None:
@@ -195,9 +230,9 @@ def _jsonl(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
             return
 
 
-def _gather(lines: Iterator[Line]) -> _Gathered:
+def _gather(lines: Iterator[Line]) -> Gathered:
     """The next rows of a file, and the bad lines met on the way."""
-    gathered = _Gathered()
+    gathered = Gathered()
     while not gathered.full and (some := _some(lines)):
         gathered.extend(some)
     return gathered
@@ -227,28 +262,6 @@ def without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def _json(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
-    """A JSON list of objects, or an object whose values are objects (their names become the column `_key`)."""
-    document = json_document(path)
-    if isinstance(document, dict) and document and all(isinstance(one, dict) for one in document.values()):
-        document = [{"_key": name, **one} for name, one in document.items()]
-    if not isinstance(document, list):
-        message = f"expected a JSON list of objects, found {type(document).__name__}"
-        raise InputError(message, where=str(path))
-    gathered = _Gathered("entry")
-    for position, row in enumerate(document, 1):
-        if not isinstance(row, dict):
-            reason = f"entry {position}: expected a JSON object, found {type(row).__name__}"
-            yield Refusal(file=str(path), line=position, reason=reason, text=shorten(json_text(row)))
-            continue
-        gathered.add(row, position)
-        if gathered.full:
-            yield gathered.done()
-            gathered = _Gathered("entry")
-    if gathered.chunk.lines:
-        yield gathered.done()
-
-
 def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -268,134 +281,3 @@ def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
                 yield Refusal(file=str(path), line=done + 1, reason=reason)
                 yield Truncated(done + 1)
             done = start + file.metadata.row_group(group).num_rows
-
-
-# ---- CSV -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _CsvLine:
-    number: int
-    raw: bytes
-    ended: bool
-    too_long: bool = False
-
-
-class _CsvRecords:
-    """Records of a CSV file. A record that goes wrong costs its first line only; the next line starts afresh."""
-
-    def __init__(self, path: Path, delimiter: str | None) -> None:
-        self.path = path
-        self.names: list[str] = []
-        self._stream = path.open("rb")
-        self._source = raw_lines(self._stream)
-        self._back: deque[_CsvLine] = deque()
-        self._delimiter = delimiter
-        self.cut_off: int | None = None
-        csv.field_size_limit(RECORD_CHARACTERS)
-
-    def __iter__(self) -> Iterator[tuple[int, list[str], bytes] | Refusal]:
-        with self._stream:
-            header = self._header()
-            if header is None:
-                return
-            self.names, self._delimiter = header
-            while (line := self._next()) is not None:
-                if line.too_long:
-                    yield self._refuse([line], "a line that is too long (write one row per line)")
-                elif line.raw.strip():
-                    yield self._record(line)
-
-    def _header(self) -> tuple[list[str], str] | None:
-        line = self._next()
-        while line is not None and not line.raw.strip():
-            line = self._next()
-        if line is None:
-            return None
-        problem = foreign(line.raw, self.path)
-        if problem:
-            raise InputError(problem, where=str(self.path))
-        if b"\r" in line.raw.rstrip(b"\r\n"):
-            message = "its lines end with carriage returns alone"
-            raise InputError(message, where=str(self.path), hint="convert it: tr '\\r' '\\n' < FILE > NEW")
-        try:
-            names, delimiter = csv_header(line.raw.decode(), self._delimiter)
-        except UnicodeDecodeError as err:
-            raise InputError(not_utf8(err, self.path, err.start + 1), where=f"{self.path}: line {line.number}") from err
-        repeated = sorted({name for name in names if name and names.count(name) > 1})
-        if repeated:
-            message = f"the header names a column twice: {', '.join(repeated)}"
-            raise InputError(message, where=f"{self.path}: line {line.number}", hint="rename one of them")
-        return names, delimiter
-
-    def _next(self) -> _CsvLine | None:
-        if self._back:
-            return self._back.popleft()
-        for number, raw, ended in self._source:
-            return _CsvLine(number, b"" if raw is None else raw, ended, raw is None)
-        return None
-
-    def _record(self, first: _CsvLine) -> tuple[int, list[str], bytes] | Refusal:
-        used = [first]
-
-        def text() -> Iterator[str]:
-            yield first.raw.decode() + "\n"
-            size = len(first.raw)
-            while (line := self._next()) is not None:
-                used.append(line)
-                size += len(line.raw)
-                if len(used) > RECORD_LINES or size > RECORD_CHARACTERS or line.too_long:
-                    return
-                yield line.raw.decode() + "\n"
-
-        try:
-            cells = next(csv.reader(text(), delimiter=self._delimiter or ",", strict=True))
-        except UnicodeDecodeError as err:
-            return self._refuse(used, not_utf8(err, self.path, err.start + 1) if len(used) == 1 else NOT_CLOSED)
-        except (csv.Error, StopIteration) as err:
-            self.cut_off = first.number if not used[-1].ended and len(used) == 1 else self.cut_off
-            open_quote = len(used) > 1 or "end of data" in str(err)
-            return self._refuse(used, NOT_CLOSED if open_quote else f"not valid CSV: {err} (correct or delete the line)")
-        if len(cells) != len(self.names):
-            last = not used[-1].ended and len(cells) < len(self.names)
-            self.cut_off = first.number if last else self.cut_off
-            reason = f"expected {len(self.names)} columns, found {len(cells)}"
-            return self._refuse(
-                used, reason + (" (the file is cut off: run its writer again)" if last else " (correct or delete the line)")
-            )
-        return first.number, cells, first.raw if len(used) == 1 else b"\n".join(line.raw for line in used)
-
-    def _refuse(self, used: list[_CsvLine], reason: str) -> Refusal:
-        self._back.extendleft(reversed(used[1:]))
-        return Refusal(file=str(self.path), line=used[0].number, reason=reason, text=shorten(used[0].raw))
-
-
-def _csv(path: Path, delimiter: str | None) -> Iterator[Chunk | Refusal | Truncated]:
-    records = _CsvRecords(path, delimiter)
-    cells: list[list[str]] = []
-    lines: list[int] = []
-    raw: list[bytes] = []
-    size = 0
-    for record in records:
-        if isinstance(record, Refusal):
-            yield record
-            continue
-        lines.append(record[0])
-        cells.append(record[1])
-        raw.append(record[2])
-        size += len(record[2])
-        if len(lines) >= CHUNK_ROWS or size >= CHUNK_BYTES:
-            yield _from_cells(records.names, cells, lines, raw)
-            cells, lines, raw, size = [], [], [], 0
-    if lines:
-        yield _from_cells(records.names, cells, lines, raw)
-    if records.cut_off is not None:
-        yield Truncated(records.cut_off)
-
-
-def _from_cells(names: list[str], cells: list[list[str]], lines: list[int], raw: list[bytes]) -> Chunk:
-    """Text columns; an empty cell is null."""
-    columns: dict[str, list[Any] | pa.Array] = {
-        name: [cell or None for cell in one] for name, one in zip(names, zip(*cells, strict=True), strict=True) if name
-    }
-    return Chunk(columns=columns, lines=lines, raw=raw)
