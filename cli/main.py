@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "analyze": ("cli.commands.analyze:analyze", "Run an analysis."),
     "analyses": ("cli.commands.analyses:analyses", "List and show stored results."),
     "schema": ("cli.commands.schema:schema", "Describe tables, views and their columns."),
+    "export": ("cli.commands.export:export", "Write runs in formats of others."),
     "runs": ("cli.commands.runs:runs", "List, show and delete runs."),
     "catalog": ("cli.commands.catalog:catalog", "Show, import and export what is known of models and benchmarks."),
     "labels": ("cli.commands.labels:labels", "Import, export and rank question labels."),

@@ -94,7 +94,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Samples:
-    """A samples file that was looked through: its runs and their metrics; `primary` is the metric that judges, null where none can."""
+    """A samples file that was looked through: its runs and their metrics; `primary` is the first whose scores are shares of right answers."""
 
     path: Path
     document: Document
@@ -137,7 +137,7 @@ class Samples:
             seen = self.metrics.setdefault(place.run, {}).setdefault(place.metric, Seen(result=place.result))
             seen.learn(_score(row).value)
         for run, metrics in self.metrics.items():
-            self.primary[run] = self._primary(run, metrics)
+            self.primary[run] = next((name for name, seen in metrics.items() if name is not None and seen.is_share(name)), None)
         if several := {run for run, metrics in self.metrics.items() if len(metrics) > 1}:
             self._gather(several)
 
@@ -188,12 +188,6 @@ class Samples:
             return whole(metadata.get("repetition")) or 0
         epoch = whole(metadata.get("epoch"))
         return max(epoch - self.first_epoch, 0) if epoch is not None else 0
-
-    def _primary(self, run: Run, metrics: dict[str | None, Seen]) -> str | None:
-        """The first metric, in the document's order and then the file's, whose scores are shares of right answers."""
-        order = [result.label for result in self.document_of(run.evaluation_id).of_benchmark(run.benchmark)]
-        ranked = sorted((name for name in metrics if name is not None), key=lambda name: order.index(name) if name in order else len(order))
-        return next((name for name in ranked if metrics[name].is_share(name)), None)
 
     def _gather(self, several: set[Run]) -> None:
         """Which line of a sample becomes its record (that of the primary metric, else its first), and the scores of its others."""
