@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -46,25 +47,40 @@ COUNTING = "current AND status = 'finished'"
 """Which runs are exported unless something else is asked for: those that count, and are whole."""
 RECORDS = """
 WITH further AS (
-    SELECT question_id, repetition, attempt, list(scorer ORDER BY scorer) AS scorers, list(score ORDER BY scorer) AS scores
+    SELECT run_id, question_id, repetition, attempt, list(scorer ORDER BY scorer) AS scorers, list(score ORDER BY scorer) AS scores
     FROM record_scores
-    WHERE run_id = $run
+    WHERE run_id IN ({runs})
     GROUP BY ALL
 )
 
 SELECT
-    r.* EXCLUDE (run_id, question_id, final),
+    r.* EXCLUDE (question_id, final),
     CASE WHEN r.correct IS NOT NULL THEN cast(r.correct AS DOUBLE) WHEN r.score >= 0 AND r.score <= 1 THEN r.score END AS credit,
     q.key, q.content_hash, q.image_key, q.pair_key, q.text, q.options, q.gold, q.n_options, q.task, q.category, q.subcategory,
     q.image_width, q.image_height,
     further.scorers, further.scores
 FROM records AS r
 INNER JOIN questions AS q ON r.question_id = q.id
-LEFT JOIN further ON r.question_id = further.question_id AND r.repetition = further.repetition AND r.attempt = further.attempt
-WHERE r.run_id = $run
-ORDER BY q.key, r.repetition, r.attempt
+LEFT JOIN further
+    ON r.run_id = further.run_id AND r.question_id = further.question_id AND r.repetition = further.repetition AND r.attempt = further.attempt
+WHERE r.run_id IN ({runs})
+ORDER BY list_position([{runs}], r.run_id), q.key, r.repetition, r.attempt
 """
-SCORES = "SELECT metric, value, stderr, n FROM scores WHERE run_id = $run AND isfinite(value) AND step IS NULL ORDER BY metric, value"
+RULES = """
+SELECT run_id, list(DISTINCT coalesce(score_rule, '')) AS rules
+FROM records
+WHERE run_id IN ({runs}) AND (correct IS NOT NULL OR (score >= 0 AND score <= 1))
+GROUP BY run_id
+"""
+SCORES = """
+SELECT run_id, metric, value, stderr, n
+FROM scores
+WHERE run_id IN ({runs}) AND isfinite(value) AND step IS NULL
+ORDER BY run_id, metric, value
+"""
+BATCH_RECORDS = 100_000
+BATCH_RUNS = 1_000
+"""Runs are asked for together up to so many: one query a run would cost more than its rows, all in one would sort everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,47 +127,75 @@ def export(session: Session, folder: Path, choices: Choices, progress: Callable[
         for where in targets:
             _refuse_foreign(folder, where)
     done = Export()
-    for number, (run, where) in enumerate(zip(runs, targets, strict=True), 1):
-        if progress is not None:
-            progress("runs written", number, len(runs))
-        _export_run(session, folder, run, where, choices, done)
+    for batch in _batches(list(zip(runs, targets, strict=True))):
+        for run, where, written, reported in _written(session, folder, batch, choices):
+            done.unscored += written.unscored
+            if written.credits or reported:
+                _write_document(folder, run, where, written, reported, choices)
+                done.documents += 1
+                done.rows += len(written.credits)
+            else:
+                done.empty += 1
+            if progress is not None:
+                progress("runs written", done.documents + done.empty, len(runs))
     return done
 
 
-def _export_run(session: Session, folder: Path, run: Mapping[str, Any], where: Target, choices: Choices, done: Export) -> None:
-    retrieved = choices.retrieved or run["ended_at"] or run["started_at"] or run["seen_at"]
-    reported = list(_dicts(session, SCORES, {"run": run["run_id"]}))
-    written = _write_samples(session, folder, run, where, evaluation_id(run, where, retrieved))
-    done.unscored += written.unscored
-    if not written.credits and not reported:
-        done.empty += 1
-        return
-    made = document(
-        run,
-        where,
-        retrieved=retrieved,
-        written=written,
-        reported=reported,
-        organization=choices.organization,
-        relationship=choices.relationship,
-    )
-    with _replacing(folder / where.document) as stream:
-        stream.write(orjson.dumps(made, option=orjson.OPT_INDENT_2) + b"\n")
-    done.documents += 1
-    done.rows += len(written.credits)
+Chosen = tuple[dict[str, Any], "Target"]
 
 
-def _write_samples(session: Session, folder: Path, run: Mapping[str, Any], where: Target, own_id: str) -> Written:
+def _batches(chosen: list[Chosen]) -> Iterator[list[Chosen]]:
+    batch: list[Chosen] = []
+    size = 0
+    for one in chosen:
+        batch.append(one)
+        size += one[0]["n_records"]
+        if size >= BATCH_RECORDS or len(batch) >= BATCH_RUNS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _written(
+    session: Session, folder: Path, batch: list[Chosen], choices: Choices
+) -> Iterator[tuple[dict[str, Any], Target, Written, list[dict[str, Any]]]]:
+    """Runs of a batch with their samples written, and the scores that their sources report."""
+    ids = ", ".join(str(int(run["run_id"])) for run, _ in batch)
+    rules = {row["run_id"]: {rule or None for rule in row["rules"]} for row in _dicts(session, RULES.format(runs=ids))}
+    reported: dict[int, list[dict[str, Any]]] = {}
+    for score in _dicts(session, SCORES.format(runs=ids)):
+        reported.setdefault(score["run_id"], []).append(score)
+    by_run = groupby(_dicts(session, RECORDS.format(runs=ids)), key=lambda record: record["run_id"])
+    ahead = next(by_run, None)
+    for run, where in batch:
+        records: Iterator[dict[str, Any]] = iter(())
+        mine = ahead is not None and ahead[0] == run["run_id"]
+        if ahead is not None and mine:
+            records = ahead[1]
+        written = Written(rules=rules.get(run["run_id"], set()))
+        _write_samples(folder, run, where, records, written, choices)
+        if mine:
+            ahead = next(by_run, None)
+        yield run, where, written, reported.get(run["run_id"], [])
+
+
+def _retrieved(run: Mapping[str, Any], choices: Choices) -> datetime:
+    found: datetime = choices.retrieved or run["ended_at"] or run["started_at"] or run["seen_at"]
+    return found
+
+
+def _write_samples(
+    folder: Path, run: Mapping[str, Any], where: Target, records: Iterator[dict[str, Any]], written: Written, choices: Choices
+) -> None:
     """The samples of a run, in the order of question keys; no file where no record has a score."""
-    given = {"run": run["run_id"]}
-    rules = session.sql(f"SELECT DISTINCT score_rule FROM ({RECORDS}) WHERE credit IS NOT NULL LIMIT 2", given).fetchall()
-    written = Written(rules={rule for (rule,) in rules})
-    if not rules:
-        written.unscored = run["n_records"]
-        return written
+    if not written.rules:
+        written.unscored = sum(1 for _ in records)
+        return
     metric, digest = primary_metric(written), hashlib.sha256()
+    own_id = evaluation_id(run, where, _retrieved(run, choices))
     with _replacing(folder / where.samples) as stream:
-        for record in _dicts(session, RECORDS, given):
+        for record in records:
             if record["credit"] is None:
                 written.unscored += 1
                 continue
@@ -160,11 +204,26 @@ def _write_samples(session: Session, folder: Path, run: Mapping[str, Any], where
             stream.write(made)
             written.credits.append(float(record["credit"]))
     written.checksum = digest.hexdigest()
-    return written
 
 
-def _dicts(session: Session, text: str, given: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
-    cursor = session.execute(text, given)
+def _write_document(
+    folder: Path, run: Mapping[str, Any], where: Target, written: Written, reported: list[dict[str, Any]], choices: Choices
+) -> None:
+    made = document(
+        run,
+        where,
+        retrieved=_retrieved(run, choices),
+        written=written,
+        reported=reported,
+        organization=choices.organization,
+        relationship=choices.relationship,
+    )
+    with _replacing(folder / where.document) as stream:
+        stream.write(orjson.dumps(made, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _dicts(session: Session, text: str) -> Iterator[dict[str, Any]]:
+    cursor = session.execute(text)
     names = [column[0] for column in cursor.description or ()]
     for values in session.rows(cursor):
         yield dict(zip(names, values, strict=True))
