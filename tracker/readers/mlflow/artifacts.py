@@ -23,15 +23,40 @@ MOST_FILES = 2_000
 _DRIVE = re.compile(r"^/?[A-Za-z]:[\\/]")
 
 
-def artifacts_of(uri: str | None, store_folder: Path | None, logged: str | None) -> list[Artifact]:
-    """The tables among a run's artifacts; one that cannot be reached from here says so when it is loaded."""
-    folder = local_folder(uri or "", store_folder)
-    if folder is not None:
-        return tables_in(folder, logged)
-    return [
-        Artifact(path=path, load=partial(_out_of_reach, path, uri or ""), uri=f"{uri}/{path}", is_table=True)
-        for path in logged_tables(logged)
-    ]
+class Places:
+    """Where the artifacts of the runs of one store are. Folders of experiments are looked for once."""
+
+    def __init__(self, store_folder: Path | None) -> None:
+        self.store_folder = store_folder
+        self._parents: dict[str, tuple[str, ...]] = {}
+
+    def tables(self, uri: str | None, logged: str | None) -> list[Artifact]:
+        """The tables among a run's artifacts; one that cannot be reached from here says so when it is loaded."""
+        folder = self.folder(uri or "")
+        if folder is not None:
+            return tables_in(folder, logged)
+        if not logged:
+            return []
+        told = uri or ""
+        return [
+            Artifact(path=path, load=partial(_out_of_reach, path, told), uri=f"{told}/{path}", is_table=True)
+            for path in logged_tables(logged)
+        ]
+
+    def folder(self, uri: str) -> Path | None:
+        """The folder of a run's artifacts, if it is here."""
+        parts = uri.rsplit("/", 2)
+        if len(parts) < 3:
+            return local_folder(uri, self.store_folder)
+        parents = self._parents.get(parts[0])
+        if parents is None:
+            parents = tuple(place for place in candidates(parts[0], self.store_folder, 2) if os.path.isdir(place))  # noqa: PTH112 - many runs
+            self._parents[parts[0]] = parents
+        for parent in parents:
+            place = f"{parent}/{unquote(parts[1])}/{unquote(parts[2])}"
+            if os.path.isdir(place):  # noqa: PTH112
+                return Path(place)
+        return None
 
 
 def tables_in(folder: Path, logged: str | None) -> list[Artifact]:
@@ -68,21 +93,24 @@ def looks_like_table(path: Path) -> bool:
 
 def local_folder(uri: str, store_folder: Path | None) -> Path | None:
     """The folder of a run's artifacts: where its address says, else at the same place below the store's own folder."""
+    return next((Path(place) for place in candidates(uri, store_folder, 4) if os.path.isdir(place)), None)  # noqa: PTH112 - many runs
+
+
+def candidates(uri: str, store_folder: Path | None, depth: int) -> list[str]:
+    """Places where what an address names may be; `depth` is how many of its last names belong together (mlruns/0/RUN/artifacts: 4)."""
     parts = urlsplit(uri) if "://" in uri or uri.startswith(("file:", "mlflow-artifacts:")) else None
     if parts is not None and parts.scheme not in {"file", "mlflow-artifacts"}:
-        return None
+        return []
     proxied = parts is not None and parts.scheme == "mlflow-artifacts"
     place = unquote(parts.path) if parts is not None else uri
-    candidates = [] if proxied or not place or _DRIVE.match(place) else [place]
+    found = [] if proxied or not place or _DRIVE.match(place) else [place]
     if store_folder is not None:
         names = [name for name in place.replace("\\", "/").split("/") if name]
         tops = ("mlartifacts", "mlruns") if proxied else ("",)
-        candidates += [os.path.join(top, *names[-count:]) for top in tops for count in (4, 3) if len(names) >= count]  # noqa: PTH118 - many runs
-    for candidate in candidates:
-        found = candidate if store_folder is None else os.path.join(store_folder, candidate)  # noqa: PTH118
-        if os.path.isabs(found) and os.path.isdir(found):  # noqa: PTH112, PTH117
-            return Path(found)
-    return None
+        counts = (depth - 1,) if proxied else (depth, depth - 1)
+        found += [os.path.join(top, *names[-count:]) for top in tops for count in counts if 0 < count <= len(names)]  # noqa: PTH118
+        found = [os.path.join(store_folder, one) for one in found]  # noqa: PTH118
+    return [one for one in found if os.path.isabs(one)]  # noqa: PTH117
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from tracker.readers.mlflow.artifacts import artifacts_of
+from tracker.readers.mlflow.artifacts import Places
 from tracker.readers.mlflow.database import LOGGED_ARTIFACTS, trace_owners
 from tracker.readers.mlflow.model import BIGGEST, MODEL_STATUS, LoggedModel, MlflowRun, Trace
 from tracker.readers.mlflow.points import points_of_runs
@@ -64,9 +64,10 @@ class Bulk:
         self._add_datasets(made, ids)
         self._add_models(made, ids, nans)
         self._add_traces(made, ids)
+        places = Places(store.folder)
         for run in made:
             if run is not None:
-                run.tables = artifacts_of(run.artifact_uri, store.folder, run.tags.get(LOGGED_ARTIFACTS))
+                run.tables = places.tables(run.artifact_uri, run.tags.get(LOGGED_ARTIFACTS))
         return {run.run_id: run for run in made if run is not None}
 
     # ---- metrics -----------------------------------------------------------------------------
@@ -86,8 +87,9 @@ class Bulk:
         self, made: Sequence[MlflowRun | None], ids: Sequence[str], start: int, stop: int
     ) -> set[tuple[int, str, int, int]]:
         store = self.store
-        step, is_nan = store.column("metrics", "step", "0", "m."), store.column("metrics", "is_nan", "0", "m.")
-        statement = f"SELECT w.n, m.key, {step}, m.timestamp, m.value, {is_nan} FROM {{wanted}} metrics m ON m.run_uuid = w.id"
+        step, is_nan = store.column("metrics", "step", "0", "m."), store.column("metrics", "is_nan", "NULL", "m.")
+        value = f"CASE WHEN {is_nan} THEN NULL ELSE m.value END"
+        statement = f"SELECT w.n, m.key, {step}, m.timestamp, {value} FROM {{wanted}} metrics m ON m.run_uuid = w.id"
         parts = [_columns(rows) for rows in store.rows(statement, ids[start:stop])]
         if not parts:
             return set()
@@ -291,12 +293,11 @@ def _pieces(ids: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
 
 def _columns(rows: Sequence[Any]) -> tuple[Wholes, pa.Array, Wholes, Wholes, np.ndarray[Any, np.dtype[np.float64]]]:
     """Rows of metrics as columns: run, metric, step, time, value with NaN and infinities as they were logged."""
-    runs, names, steps, times, told, nans = zip(*rows, strict=True)
+    runs, names, steps, times, told = zip(*rows, strict=True)
     try:
         values = np.array(told, np.float64)
     except (TypeError, ValueError):  # a column of SQLite may hold anything
         values = np.array([_value(one) for one in told], np.float64)
-    values[np.array([bool(one) for one in nans] if set(nans) - {0, 1} else nans, bool)] = np.nan
     values[values == BIGGEST] = np.inf
     values[values == -BIGGEST] = -np.inf
     try:

@@ -11,9 +11,11 @@ import orjson
 
 from tracker.batch import Source
 from tracker.errors import InputError
+from tracker.readers.mlflow.artifacts import Places
 from tracker.readers.mlflow.model import DELETED, Address
 from tracker.readers.mlflow.points import LATEST_MS
 from tracker.readers.mlflow.store import address_of, file_address, is_mlflow_file, is_store_head, open_store
+from tracker.readers.tabular import without_gc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +64,7 @@ def find_address(address: str, study: Study, selection: Selection) -> list[Sourc
 
 def sources_of(address: Address, study: Study, claims: tuple[Path, ...] = ()) -> list[Source]:
     """One source per run, by experiment and start."""
-    with open_store(address) as store:
+    with without_gc(), open_store(address) as store:
         return _Fingerprints(store, study, claims).sources()
 
 
@@ -78,7 +80,7 @@ def read_many(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source,
         problem: InputError | None = None
         if good:
             try:
-                with open_store(_address(good[0])) as store:
+                with without_gc(), open_store(_address(good[0])) as store:
                     runs = Bulk(store).runs([run_id(source) for source in good])
             except InputError as err:
                 problem = err
@@ -124,6 +126,7 @@ class _Fingerprints:
         self._parts: dict[str, list[Any]] = {}
         self._latest: dict[str, int] = {}
         self._tables: dict[str, str] = {}
+        self._places = Places(store.folder)
 
     def sources(self) -> list[Source]:
         """One per run."""
@@ -228,13 +231,8 @@ class _Fingerprints:
         )
 
     def _artifacts(self, run: str, artifact_uri: Any) -> dict[Path, Any]:
-        from tracker.readers.mlflow.artifacts import local_folder, tables_in
-
-        folder = local_folder(str(artifact_uri or ""), self.store.folder)
-        if folder is None:
-            return {}
         found = {}
-        for artifact in tables_in(folder, self._tables.get(run)):
+        for artifact in self._places.tables(str(artifact_uri or ""), self._tables.get(run)):
             if artifact.file is not None:
                 try:
                     found[artifact.file] = artifact.file.stat()
@@ -247,15 +245,15 @@ def trace_owners(store: Store, wanted: Sequence[str] | None = None) -> dict[str,
     """Runs by trace: those that the trace's metadata names, then those it was linked to afterwards."""
     owners: dict[str, list[str]] = {}
     statements = []
-    among = " FROM {wanted} {} ON {} = w.id WHERE " if wanted is not None else " FROM {} WHERE "
     if store.has("trace_request_metadata", "request_id"):
-        source = among.replace("{}", "trace_request_metadata t", 1).replace("{}", "t.value")
-        statements.append(f"SELECT t.request_id, t.value{source}t.key = '{SOURCE_RUN}'")
+        statements.append(f"SELECT t.request_id, t.value AS run FROM trace_request_metadata t WHERE t.key = '{SOURCE_RUN}'")
     if store.has("entity_associations", "source_id"):
-        source = among.replace("{}", "entity_associations t", 1).replace("{}", "t.destination_id")
-        statements.append(f"SELECT t.source_id, t.destination_id{source}t.source_type = 'trace' AND t.destination_type = 'run'")
+        statements.append(
+            "SELECT t.source_id, t.destination_id AS run FROM entity_associations t WHERE t.source_type = 'trace' AND t.destination_type = 'run'"
+        )
     for statement in statements:
-        for trace, run in store.all(statement, wanted):
+        among = statement if wanted is None else f"SELECT * FROM ({statement}) AS o WHERE o.run IN (SELECT id FROM w)"
+        for trace, run in store.all(among, wanted):
             runs = owners.setdefault(trace, [])
             if run not in runs:
                 runs.append(run)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracker.batch import AggregateScore, Batch, Refusal, RunHeader, Settings, empty_records
 from tracker.errors import InputError
 from tracker.readers.mlflow.points import LATEST_MS
-from tracker.readers.setting import settings_from
+from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, settings_from
 from tracker.readers.values import number
 
 if TYPE_CHECKING:
@@ -68,6 +68,19 @@ _FACTS = {
 """MLflow's own tags that stay, as settings."""
 _SECRET = re.compile(r"(?:^|[._/-])(?:api_?key|secret|password|passwd|token|access_?key)$", re.IGNORECASE)
 _LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
+CONFIGURING = frozenset(
+    {
+        "input_mode",
+        "revision",
+        "model_revision",
+        "load_in_4bit",
+        "load_in_8bit",
+        *PRECISION_KEYS,
+        *(one for names in SPELLINGS.values() for one in names),
+    }
+)
+"""Every name that `settings_from` looks for."""
+_NO_RECORDS = empty_records()
 _NOTHING = frozenset({"", "none", "null", "nan", "n/a", "-"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,7 +90,7 @@ def batches(run: MlflowRun, source: Source, study: Study) -> Iterator[Batch | Re
     yield from run.refusals
     if not run.tables and not run.traces:
         header = header_of(run, kind_of(run))
-        yield Batch(run=header, records=empty_records(), metric_points=run.points, scores=scores_of(run, header, source, study))
+        yield Batch(run=header, records=_NO_RECORDS, metric_points=run.points, scores=scores_of(run, header, source, study))
         return
     yield from _with_records(run, source, study)
 
@@ -148,8 +161,19 @@ def _named(run: MlflowRun, keys: Iterable[str]) -> str | None:
 
 
 def _configuration(run: MlflowRun) -> Settings:
-    tags = {name: value for name, value in run.tags.items() if not name.startswith("mlflow.")}
-    return settings_from(run.params, tags)
+    return _settings_of(*(tuple((name, held[name]) for name in held if _may_configure(name)) for held in (run.params, run.tags)))
+
+
+@lru_cache(maxsize=4096)
+def _settings_of(params: tuple[tuple[str, str], ...], tags: tuple[tuple[str, str], ...]) -> Settings:
+    """The configuration columns; runs of a sweep mostly share them."""
+    return settings_from(dict(params), dict(tags))
+
+
+@cache
+def _may_configure(name: str) -> bool:
+    """Whether a name can be a spelling of a configuration column (it counts by its last part)."""
+    return not name.startswith("mlflow.") and bool({name, name.rpartition(".")[2].rpartition("/")[2]} & CONFIGURING)
 
 
 def _settings(run: MlflowRun) -> dict[str, Any]:
@@ -198,6 +222,8 @@ def scores_of(run: MlflowRun, header: RunHeader, source: Source, study: Study) -
 def _last_values(run: MlflowRun) -> list[AggregateScore]:
     """Points are ordered by metric, step and time: the last of each metric counts."""
     points = run.points
+    if not points.num_rows:
+        return []
     names = points.column("metric").to_pylist()
     ends = [at for at in range(len(names)) if at + 1 == len(names) or names[at + 1] != names[at]]
     return [
@@ -245,7 +271,7 @@ def _with_records(run: MlflowRun, source: Source, study: Study) -> Iterator[Batc
         header = header.model_copy(update={"settings": header.settings | {"tables_without_questions": rest}})
     scores = scores_of(run, header, source, study)
     headers = [_part_header(header, part, own, run, several=len(parts) > 1) for part in parts]
-    yield Batch(run=headers[0] if headers else header, records=empty_records(), metric_points=run.points, scores=scores)
+    yield Batch(run=headers[0] if headers else header, records=_NO_RECORDS, metric_points=run.points, scores=scores)
     for part, one in zip(parts, headers, strict=True):
         try:
             yield from part.batches(one)

@@ -21,6 +21,7 @@ RUN_STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILL
 """How file stores number the states of a run."""
 MODEL_STATUS = {1: "PENDING", 2: "READY", 3: "FAILED"}
 """How stores number the states of a logged model."""
+NO_POINTS = METRIC_POINTS.empty_table()
 DELETED = "deleted in MLflow"
 """`Source.left_out` of a deleted run (or of a run of a deleted experiment)."""
 
@@ -108,7 +109,7 @@ class MlflowRun:
     artifact_uri: str | None = None
     params: dict[str, str] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
-    points: pa.Table = field(default_factory=METRIC_POINTS.empty_table)
+    points: pa.Table = field(default_factory=lambda: NO_POINTS)
     """Metric histories, as `points.points_table` makes them."""
     datasets: list[dict[str, Any]] = field(default_factory=list)
     """name, digest, source_type, context."""

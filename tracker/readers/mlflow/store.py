@@ -21,7 +21,13 @@ MAGIC = b"SQLite format 3\0"
 SIGNS = frozenset({"alembic_version", "latest_metrics"})
 """Tables that together tell an MLflow store."""
 NEEDED = ("experiments", "runs", "metrics", "params", "tags", "latest_metrics")
+READ = (
+    *NEEDED, "alembic_version", "inputs", "input_tags", "datasets", "logged_models", "logged_model_metrics", "logged_model_params",
+    "logged_model_tags", "trace_info", "trace_request_metadata", "trace_tags", "spans", "assessments", "entity_associations",
+)  # fmt: skip
+"""Every table that is read where it exists."""
 FETCHED = 50_000
+_MAPPED = 1 << 40
 _WAL = 2
 _BUSY_S = 30.0
 _RECOVER = "it may be cut off or damaged: copy it again, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`"
@@ -218,8 +224,10 @@ def _opened(path: Path, address: Address | None = None) -> Store:
             f"file:{quote(str(place))}?{mode}", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )
         tables: dict[str, set[str]] = {}
-        statement = "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type IN ('table', 'view')"
-        for table, column in connection.execute(statement):
+        connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
+        marks = ",".join("?" * len(READ))
+        statement = f"SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.name IN ({marks})"
+        for table, column in connection.execute(statement, READ):
             tables.setdefault(str(table), set()).add(str(column))
     except (sqlite3.Error, ValueError):
         if connection is not None:
