@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Refusal
 from tracker.errors import InputError
 from tracker.readers.lines import foreign, not_utf8, raw_lines, shorten
-from tracker.readers.tabular import CHUNK_BYTES, CHUNK_ROWS, Chunk, Truncated
+from tracker.readers.tabular import CHUNK_BYTES, CHUNK_ROWS, Chunk, Truncated, csv_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 RECORD_LINES = 10_000
 RECORD_CHARACTERS = 64 << 20
 NOT_CLOSED = "a quote that is opened here is not closed where it should be (correct or delete the line)"
-
-
-def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Column names and the delimiter (the one that gives most columns); a lone carriage return ends the line."""
-    line = line.partition("\r")[0]
-    try:
-        found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
-    except csv.Error:  # a name that is longer than any cell may be
-        return [line], delimiter or ","
-    names, mark = max(found, key=lambda one: len(one[0]))
-    return [name.strip() for name in names], mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,8 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
-from tracker.readers.delimited import csv_header
 from tracker.readers.lines import foreign
-from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, kind_of, parquet_schema, without_gc
+from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,6 +5,7 @@ A damaged line is a refusal and takes no neighbour with it.
 
 from __future__ import annotations
 
+import csv
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -151,6 +152,17 @@ def _plain_chunks(path: Path, kind: Kind, sheet: str | None) -> Iterator[Chunk |
     from tracker.readers.delimited import csv_chunks
 
     return csv_chunks(path, "\t" if kind == "tsv" else None)
+
+
+def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    """Column names and the delimiter (the one that gives most columns); a lone carriage return ends the line."""
+    line = line.partition("\r")[0]
+    try:
+        found = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in ([delimiter] if delimiter else ",;\t")]
+    except csv.Error:  # a name that is longer than any cell may be
+        return [line], delimiter or ","
+    names, mark = max(found, key=lambda one: len(one[0]))
+    return [name.strip() for name in names], mark
 
 
 def parquet_schema(path: Path) -> pa.Schema:
