@@ -132,7 +132,6 @@ class _Experiment:
             files=tuple(dict.fromkeys((*compared, *also, *tables))),
             mapping={"run": run_id},
             claims=tuple(path for path in owned if path not in set(compared)),
-            group=str(self.root.resolve()),
             experiment=self._name,
             time=_ended(meta),
             left_out=DELETED if self._deleted or meta.get("lifecycle_stage") == "deleted" else None,

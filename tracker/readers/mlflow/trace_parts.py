@@ -133,20 +133,30 @@ def _ends(data: Mapping[str, Any]) -> tuple[Any, Any]:
     spans = data.get("spans")
     for span in spans if isinstance(spans, list) else ():
         if isinstance(span, dict) and not (span.get("parent_span_id") or span.get("parent_id")):
-            attributes = _attributes(span.get("attributes"))
-            return _json(attributes.get(INPUTS)), _json(attributes.get(OUTPUTS))
+            attributes = span.get("attributes")
+            if isinstance(attributes, list):  # OpenTelemetry's typed values
+                typed = {
+                    one["key"]: _typed(one.get("value")) for one in attributes if isinstance(one, dict) and isinstance(one.get("key"), str)
+                }
+                return typed.get(INPUTS), typed.get(OUTPUTS)
+            if isinstance(attributes, dict):  # JSON texts
+                return _json(attributes.get(INPUTS)), _json(attributes.get(OUTPUTS))
     return _json(data.get("request")), _json(data.get("response"))
 
 
-def _attributes(told: Any) -> dict[str, Any]:
-    """Attributes of a span: a mapping, or OpenTelemetry's list of keys and typed values."""
-    if isinstance(told, dict):
-        return told
-    found: dict[str, Any] = {}
-    for one in told if isinstance(told, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("key"), str) and isinstance(one.get("value"), dict):
-            found[one["key"]] = next(iter(one["value"].values()), None)
-    return found
+def _typed(told: Any) -> Any:
+    """The value of an OpenTelemetry value."""
+    if not isinstance(told, dict) or not told:
+        return None
+    kind, held = next(iter(told.items()))
+    if kind == "kvlist_value" and isinstance(held, dict):
+        listed = held.get("values")
+        return {one["key"]: _typed(one.get("value")) for one in listed or () if isinstance(one, dict) and isinstance(one.get("key"), str)}
+    if kind == "array_value" and isinstance(held, dict):
+        return [_typed(one) for one in held.get("values") or ()]
+    if kind == "int_value" and isinstance(held, str) and held.lstrip("-").isdigit():
+        return int(held)
+    return held
 
 
 def _json(told: Any) -> Any:

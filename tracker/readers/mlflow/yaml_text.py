@@ -17,14 +17,14 @@ _BOOLS = {
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
 }
 _INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|0|[1-9][0-9_]*)")
-_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?)")
+_FLOAT = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?")
 _SPECIAL = re.compile(r"([-+]?)\.(inf|Inf|INF|nan|NaN|NAN)")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ", '"': '"',
     "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-_TAG = re.compile(r"![^\s]*(?:\s+|$)")
+_TAG = re.compile(r"![^ \t]*(?:[ \t]+|$)")
 _DEEPEST = 100
 
 
@@ -85,8 +85,8 @@ class _Reader:
     def skip(self) -> None:
         """Pass blank lines, comments and document marks."""
         while self.at < len(self.lines):
-            bare = self.lines[self.at].strip()
-            if bare and not bare.startswith("#") and not re.fullmatch(r"---|\.\.\.|%.*", self.lines[self.at].rstrip()):
+            bare = self.lines[self.at].strip(" \t")
+            if bare and not bare.startswith("#") and not re.fullmatch(r"---|\.\.\.|%.*", self.lines[self.at].rstrip(" \t")):
                 return
             self.at += 1
 
@@ -124,7 +124,7 @@ class _Reader:
         line = self.lines[self.at]
         rest = line[indent + 1 :]
         inner = len(rest) - len(rest.lstrip(" ")) + indent + 1
-        if not rest.strip():
+        if not rest.strip(" \t"):
             self.at += 1
             return self.member("", indent, depth) if line[indent] == ":" else self.block(indent + 1, depth + 1)
         if _is_item(line, inner) or _key(line, inner) is not None or line[inner : inner + 2] == "? ":
@@ -163,7 +163,7 @@ class _Reader:
 
     def member(self, rest: str, indent: int, depth: int) -> Any:
         """The value behind a key: on its line, or in the lines below."""
-        if rest.strip() and not rest.lstrip().startswith("#"):
+        if rest.strip(" \t") and not rest.lstrip(" \t").startswith("#"):
             return self.value(rest.strip(" "), indent, depth)
         self.skip()
         if self.at < len(self.lines) and _indent(self.lines[self.at]) == indent and _is_item(self.lines[self.at], indent):
@@ -193,10 +193,10 @@ class _Reader:
     def following(self, indent: int) -> list[str]:
         """The lines that go on with a plain scalar."""
         start = self.at
-        while self.at < len(self.lines) and (not self.lines[self.at].strip() or _indent(self.lines[self.at]) > indent):
+        while self.at < len(self.lines) and (not self.lines[self.at].strip(" \t") or _indent(self.lines[self.at]) > indent):
             self.at += 1
         taken = self.lines[start : self.at]
-        while taken and not taken[-1].strip():
+        while taken and not taken[-1].strip(" \t"):
             taken.pop()
             self.at -= 1
         return taken
@@ -205,13 +205,13 @@ class _Reader:
         start, found = self.at, re.match(pattern, text, re.DOTALL)
         pieces = [text]
         while found is None:
-            if self.at >= len(self.lines) or (self.lines[self.at].strip() and _indent(self.lines[self.at]) <= indent):
+            if self.at >= len(self.lines) or (self.lines[self.at].strip(" \t") and _indent(self.lines[self.at]) <= indent):
                 raise YamlError(start, "a quote that is not closed")
             pieces.append(self.lines[self.at])
             self.at += 1
             if text[0] in pieces[-1]:
                 found = re.match(pattern, "\n".join(pieces), re.DOTALL)
-        rest = "\n".join(pieces)[found.end() :].strip()
+        rest = "\n".join(pieces)[found.end() :].strip(" \t")
         if rest and not rest.startswith("#"):
             raise YamlError(self.at, "text behind a closing quote")
         return str(value(found[1]))
@@ -219,11 +219,11 @@ class _Reader:
     def literal(self, text: str, indent: int) -> str:
         """A block scalar (`|` keeps line ends, `>` folds them)."""
         lines = []
-        while self.at < len(self.lines) and (not self.lines[self.at].strip() or _indent(self.lines[self.at]) > indent):
+        while self.at < len(self.lines) and (not self.lines[self.at].strip(" \t") or _indent(self.lines[self.at]) > indent):
             lines.append(self.lines[self.at])
             self.at += 1
         told = re.search(r"[1-9]", text)
-        inner = max(indent, 0) + int(told[0]) if told else min((_indent(line) for line in lines if line.strip()), default=0)
+        inner = max(indent, 0) + int(told[0]) if told else min((_indent(line) for line in lines if line.strip(" \t")), default=0)
         lines = [line[inner:] for line in lines]
         body = "\n".join(lines).rstrip("\n") if text[0] == "|" else _folded(lines).rstrip("\n")
         if "-" in text:
@@ -250,22 +250,25 @@ def _is_item(line: str, indent: int) -> bool:
 def _key(line: str, indent: int) -> tuple[str, str] | None:
     """(key, what stands behind its colon), or None."""
     text = line[indent:]
-    for mark, pattern, value in (("'", r"'((?:[^']|'')*)'(?!')\s*:(?=\s|$)", _single), ('"', r'"((?:[^"\\]|\\.)*)"\s*:(?=\s|$)', _double)):
+    for mark, pattern, value in (
+        ("'", r"'((?:[^']|'')*)'(?!')\s*:(?=[ \t]|$)", _single),
+        ('"', r'"((?:[^"\\]|\\.)*)"[ \t]*:(?=[ \t]|$)', _double),
+    ):
         if text.startswith(mark):
             found = re.match(pattern, text)
             return (value(found[1]), text[found.end() :]) if found else None
-    found = re.search(r":(?=\s|$)", text)
+    found = re.search(r":(?=[ \t]|$)", text)
     if found is None or found.start() == 0 or text[0] in "#[{|>&*@`":
         return None
-    key = re.sub(r"^![^\s]*\s+", "", text[: found.start()]).rstrip()
+    key = re.sub(r"^![^ \t]*[ \t]+", "", text[: found.start()]).rstrip(" \t")
     return None if " #" in key else (key, text[found.end() :])
 
 
 def _plain(line: str) -> str:
     """A line of a plain scalar without its comment."""
-    if line.lstrip().startswith("#"):
+    if line.lstrip(" \t").startswith("#"):
         return ""
-    found = re.search(r"\s#", line)
+    found = re.search(r"[ \t]#", line)
     return (line[: found.start()] if found else line).strip(" \t")
 
 

@@ -1,0 +1,112 @@
+"""Evaluation tables among the artifacts of a run on a server."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from tracker.batch import Refusal
+from tracker.errors import InputError
+from tracker.readers.mlflow.artifacts import MOST_FILES, TABLE_SUFFIXES, local_folder, logged_tables, looks_like_table, tables_in
+from tracker.readers.mlflow.http_client import GoneError, MissingError
+from tracker.readers.mlflow.model import Artifact
+from tracker.readers.mlflow.server import API
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracker.batch import Source
+    from tracker.readers.mlflow.http_client import Client
+    from tracker.readers.mlflow.model import MlflowRun
+
+LOGGED_ARTIFACTS = "mlflow.loggedArtifacts"
+PROXIED = "mlflow-artifacts:"
+HEAD_BYTES = 65_536
+LARGEST_TABLE = 256 << 20
+_MODEL_FILE = "MLmodel"
+
+
+def tables_of(client: Client, run: MlflowRun, source: Source) -> list[Artifact]:
+    """Tables of a run: those that were logged as such, then those whose beginning says so.
+
+    Artifacts that the server keeps on this very machine are read here.
+    """
+    logged = run.tags.get(LOGGED_ARTIFACTS)
+    uri = run.artifact_uri or ""
+    if not uri.startswith(PROXIED):
+        here = local_folder(uri, None)
+        if here is not None:
+            return tables_in(here, logged)
+    named = logged_tables(logged)
+    found = [_artifact(client, run, source, path, is_table=True) for path in named]
+    try:
+        found += [
+            _artifact(client, run, source, path, is_table=False)
+            for path in _files(client, run.run_id, "")
+            if path not in named and path.endswith(TABLE_SUFFIXES) and _looks_like_table(client, run, path)
+        ]
+    except GoneError:
+        raise
+    except InputError as err:
+        reason = f"its artifacts cannot be looked through: {err.message} (check the server's artifact store; tables among them are missing)"
+        run.refusals.append(Refusal(file=source.uri, reason=reason))
+    return found
+
+
+def _files(client: Client, run_id: str, folder: str) -> Iterator[str]:
+    """Paths of the files of a run, without those of logged models, a limited number."""
+    seen, folders = 0, [folder]
+    while folders:
+        place = folders.pop()
+        try:
+            query = {"run_id": run_id, **({"path": place} if place else {})}
+            listed = client.get(f"{API}/artifacts/list", query, retries=1).get("files") or []
+        except MissingError:
+            return
+        entries = [one for one in listed if isinstance(one, dict) and isinstance(one.get("path"), str)]
+        if any(one["path"].rpartition("/")[2] == _MODEL_FILE for one in entries):
+            continue
+        folders += sorted((one["path"] for one in entries if one.get("is_dir")), reverse=True)
+        for one in sorted(entries, key=lambda one: str(one["path"])):
+            seen += 1
+            if seen > MOST_FILES:
+                return
+            size = one.get("file_size", 0)
+            if not one.get("is_dir") and int(size if str(size).isdigit() else 0) <= LARGEST_TABLE:
+                yield one["path"]
+
+
+def _looks_like_table(client: Client, run: MlflowRun, path: str) -> bool:
+    """Whether the beginning of a file says that it is one."""
+    try:
+        content = load(client, run.run_id, run.artifact_uri, path, limit=None if path.endswith(".parquet") else HEAD_BYTES)
+    except InputError:
+        return False
+    with tempfile.TemporaryDirectory(prefix="trackr-mlflow-") as folder:
+        copy = Path(folder) / f"table{Path(path).suffix}"
+        copy.write_bytes(content)
+        return looks_like_table(copy)
+
+
+def _artifact(client: Client, run: MlflowRun, source: Source, path: str, *, is_table: bool) -> Artifact:
+    return Artifact(
+        path=path,
+        load=partial(load, client, run.run_id, run.artifact_uri, path),
+        uri=f"{source.uri}/artifacts/{path}",
+        is_table=is_table,
+    )
+
+
+def load(client: Client, run_id: str, artifact_uri: str | None, path: str, limit: int | None = None) -> bytes:
+    """The bytes of an artifact, or the first of them."""
+    query: dict[str, Any] = {"run_id": run_id, "run_uuid": run_id, "path": path}
+    try:
+        return client.download("/get-artifact", query, limit=limit)
+    except MissingError:
+        if not (artifact_uri or "").startswith(PROXIED):
+            raise
+    root = str(artifact_uri).removeprefix(PROXIED).lstrip("/")
+    return client.download(f"/api/2.0/mlflow-artifacts/artifacts/{quote(root)}/{quote(path)}", limit=limit)
