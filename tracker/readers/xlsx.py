@@ -60,14 +60,17 @@ def rows(path: Path, sheet: str | None = None) -> tuple[list[str], Iterator[tupl
     return names, found
 
 
-def chunks(path: Path, sheet: str | None = None) -> Iterator[Chunk | Refusal | Truncated]:
-    """The rows in chunks of bounded size (`unit` is "row", places are Excel's row numbers), with a note for each row that Excel cut."""
+def chunks(path: Path, sheet: str | None = None, *, report_cut: bool = True) -> Iterator[Chunk | Refusal | Truncated]:
+    """The rows in chunks of bounded size (`unit` is "row", places are Excel's row numbers).
+
+    With `report_cut` a note comes for each row that Excel cut; the row itself comes too.
+    """
     names, found = rows(path, sheet)
     held: list[list[Any]] = []
     lines: list[int] = []
     size = 0
     for line, cells in found:
-        cut = cut_columns(names, cells)
+        cut = cut_columns(names, cells) if report_cut else []
         if cut:
             yield cut_note(path, line, cut)
         held.append(cells)
