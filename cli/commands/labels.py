@@ -1,4 +1,4 @@
-"""`trackr labels import|export|prefer`."""
+"""`trackr labels import|export|prefer|agreement`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from cli.options import json_option, store_options
+from cli.output import TEXT_FORMATS
 from tracker.errors import TrackrError
 
 if TYPE_CHECKING:
     from tracker.config import Location
 
+PAIR_COLUMNS = ("benchmark", "source_1", "source_2", "n", "agreeing", "agreement", "chance", "kappa")
+CONFUSION_COLUMNS = ("benchmark", "source_1", "source_2", "value_1", "value_2", "n")
 COLUMNS = ("benchmark", "question_key", "scheme", "value", "source")
 
 
@@ -76,6 +79,45 @@ def prefer(scheme: str, sources: tuple[str, ...], location: Location) -> None:
     with Tracker(location) as tracker:
         tracker.prefer_labels(scheme, sources)
     click.echo(f"{scheme}: {' before '.join(sources)}, others after them in alphabetical order")
+
+
+@labels.command("agreement")
+@click.argument("scheme")
+@click.option("--between", nargs=2, metavar="SOURCE1 SOURCE2", help="Only these two sources (default: every pair).")
+@click.option("--by-benchmark", is_flag=True, help="For each benchmark by itself.")
+@click.option("--confusion", is_flag=True, help="How often each value of one source meets each value of the other, instead of the summary.")
+@click.option("--format", "format_", type=click.Choice(TEXT_FORMATS), default="table", show_default=True, help="Output format.")
+@json_option
+@store_options
+def agreement(
+    scheme: str,
+    between: tuple[str, str] | None,
+    by_benchmark: bool,
+    confusion: bool,
+    format_: str,
+    as_json: bool,
+    location: Location,
+) -> None:
+    """Compare label sources of a SCHEME: agreement, Cohen's kappa and the confusion table.
+
+    Over the questions that both sources label. As a table both are shown; --json gives both as one object.
+    """
+    from cli.output import json_text, write_rows
+    from tracker.agreement import agreement as compare
+    from tracker.api import Tracker
+
+    with Tracker(location) as tracker:
+        found = compare(tracker.session(), scheme, between or None, by_benchmark=by_benchmark)
+    if as_json:
+        click.echo(json_text({"scheme": scheme, "pairs": found.pairs, "confusion": found.confusion}, indent=True))
+        return
+    dropped = set() if by_benchmark else {"benchmark"}
+    tables = [(PAIR_COLUMNS, found.pairs), (CONFUSION_COLUMNS, found.confusion)]
+    for number, (columns, rows) in enumerate(tables[1:] if confusion else tables if format_ == "table" else tables[:1]):
+        if number:
+            click.echo()
+        names = [name for name in columns if name not in dropped]
+        write_rows(names, [[row[name] for name in names] for row in rows], format=format_)
 
 
 def _write(rows: list[dict[str, object]], stream: TextIO, *, as_json: bool) -> None:
