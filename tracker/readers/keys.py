@@ -21,13 +21,15 @@ OWN_IDS: dict[str, tuple[str, ...]] = {
     "mmerealworld": ("question_id", "index"),
     "treebench": ("question_id", "index"),
     "mmstar": ("question_id", "index"),
-    "mmmu": ("id", "question_id", "index"),
+    "mmmu": ("id", "question_id"),
     "mmbench": ("index",),
-    "blink": ("idx", "index"),
-    "mathvista": ("pid", "index"),
-    "mathv": ("id", "index"),
+    "blink": ("idx",),
+    "mathvista": ("pid",),
+    "mathv": ("id",),
 }
-"""Id fields, in order, of benchmarks whose ids belong to the data set; by the beginning of the benchmark's name, letters and digits only."""
+"""Id fields, in order, of benchmarks whose ids belong to the data set; by the beginning of the benchmark's name, letters and digits only.
+
+`index` is VLMEvalKit's name for a row: the data set's own id in some (V*Bench, HR-Bench, MMStar, MME-RealWorld, TreeBench, MMBench), a position in the others."""
 ID_FIELDS = ("question_key", "question_id", "qid", "pid", "uid", "uuid", "id", "idx", "index", "sample_id", "doc_id")
 """Id fields, in order, of any other benchmark."""
 _NUMBER = re.compile(r"\d+(?:\.0)?")
