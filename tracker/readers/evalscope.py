@@ -79,9 +79,7 @@ class _Run:
         self.report = Report()
         for path in source.files:
             self._sort(path)
-        arguments = self.config.get("dataset_args")
-        mine = arguments.get(self.benchmark) if isinstance(arguments, dict) else None
-        self.arguments: Mapping[str, Any] = mine if isinstance(mine, dict) else {}
+        self.arguments = told.arguments_of(self.config, self.benchmark)
         self.uri = source.uri
         self.spec: Mapping[str, Any] | None = None
         """What rows before 1.0 say of the model: the first row's counts, so that the run is one run."""
@@ -163,8 +161,8 @@ class _Run:
         if self.report.incomplete():
             return self.report.incomplete()
         counted = self.report.counted()
-        if rows and counted is not None and rows < counted:
-            return f"{rows} records, the report counts {counted}"
+        if rows and counted is not None and rows - unscored < counted:
+            return f"{rows - unscored} scored records, the report counts {counted}"
         unseen = sum(1 for one in subsets if one.name not in self.files["reviews"])
         if unseen:
             return f"{unseen} of {len(subsets)} subsets are not reviewed"

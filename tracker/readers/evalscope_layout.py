@@ -79,12 +79,12 @@ def evaluations(root: Path) -> list[Evaluation]:
     configs = _configs(root)
     listed = _listed(configs) if any(one.role != "reports" for one in files) else []
     found: dict[tuple[str, str], Evaluation] = {}
-    reports = [one for one in files if one.role == "reports"]
-    for one in reports:
-        if _is_own(one) or _is_nothing(one.head):
+    own = [one for one in files if _is_own(one)]
+    for one in files:
+        if one.role == "reports" and _belongs(one, own):
             found[one.model, one.stem] = Evaluation(root, one.model, one.stem, report=one.path, configs=configs)
     for one in files:
-        if one.role == "reports" or not (_is_own(one) or _is_nothing(one.head)):
+        if one.role == "reports" or not _belongs(one, own):
             continue
         known = [*(stem for model, stem in found if model == one.model), *listed]
         benchmark, subset = split_name(one.stem, known, one.head)
@@ -156,6 +156,22 @@ def _is_own(one: _File) -> bool:
     if one.role == "reports":
         return _REPORT.search(start) is not None and _REPORTED.search(start) is not None
     return _ROW.search(start) is not None
+
+
+def _belongs(one: _File, own: Sequence[_File]) -> bool:
+    """Its own, or damaged beyond recognition beside what is: the report of known rows, the rows of a known report, the other half of rows."""
+    if _is_own(one) or _is_nothing(one.head):
+        return True
+    for other in own:
+        if other.model != one.model or other.role == one.role:
+            continue
+        if "reports" not in {one.role, other.role} and one.stem == other.stem:
+            return True
+        if (one.role == "reports" and other.stem.startswith(f"{one.stem}_")) or (
+            other.role == "reports" and one.stem.startswith(f"{other.stem}_")
+        ):
+            return True
+    return False
 
 
 def _is_nothing(head: bytes) -> bool:

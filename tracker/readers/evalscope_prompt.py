@@ -74,15 +74,18 @@ class Template:
 
 def template_of(arguments: Mapping[str, Any]) -> Template:
     """The template of a benchmark's own arguments: the one with shots where shots were given."""
-    shots = arguments.get("few_shot_num")
-    text = arguments.get("few_shot_prompt_template") if isinstance(shots, int) and shots > 0 else None
-    text = text or arguments.get("prompt_template")
-    return _template(text) if isinstance(text, str) else Template()
+    number, text = arguments.get("few_shot_num"), arguments.get("prompt_template")
+    shots = isinstance(number, int) and number > 0
+    own = arguments.get("few_shot_prompt_template") if shots else None
+    if isinstance(own, str) and own:
+        return _template(own)
+    return _template(text, before=shots) if isinstance(text, str) else Template()
 
 
-def _template(text: str) -> Template:
+def _template(text: str, *, before: bool = False) -> Template:
+    """`before` says that shots were put before what the template gives."""
     try:
-        pieces = [(literal, name) for literal, name, _, _ in Formatter().parse(text)]
+        pieces = [(literal, name) for literal, name, _, _ in Formatter().parse(text.strip())]
     except ValueError:
         return Template()
     names = [name for _, name in pieces if name is not None]
@@ -95,8 +98,10 @@ def _template(text: str) -> Template:
         if boundary is None:
             return Template()
         pieces = [("", pieces[place + 1][1]), *pieces[place + 2 :]]
+    elif before and not pieces[0][0].strip():
+        boundary = "\n\n"
     seen: set[str] = set()
-    made = ""
+    made = r".*" if before and boundary is None else ""
     for literal, name in pieces:
         made += _loose(literal)
         if name is not None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SECRET = re.compile(r"(?:^|[_-])(?:api_?keys?|secrets?|passwords?|tokens?|authorization)$", re.IGNORECASE)
-_NOT_KEPT = frozenset({"dataset_args", "description", "dataset_description", "judge_model_args", "analysis", "data_statistics"})
+_NOT_KEPT = frozenset(
+    {"dataset_args", "resolved_benchmarks", "description", "dataset_description", "judge_model_args", "analysis", "data_statistics"}
+)
 _CORRECT = frozenset(
     {
         "averageaccuracy", "weightedaverageaccuracy", "averagepass_1", "pass_1", "pass", "passed", "resolved", "prompt_level_strict",
@@ -64,11 +66,11 @@ class Report:
         return (metric_name(first) or "").removeprefix("mean_") or None
 
     def other_scales(self) -> frozenset[str]:
-        """Metrics of which some score lies outside 0 to 1: they are no share of right answers."""
+        """Metrics that are no share of right answers: a score lies outside 0 to 1, or (since 1.12) their meaning says so."""
         found: set[str] = set()
         for one in self.metrics:
             stated = [value for _, value, _ in _subsets(one)] + [number(one.get("score")).value]
-            if any(value is not None and not 0 <= value <= 1 for value in stated):
+            if any(value is not None and not 0 <= value <= 1 for value in stated) or not _is_graded(one.get("semantics")):
                 identity = one.get("identity")
                 name = text(identity.get("name")) if isinstance(identity, dict) else metric_name(one)
                 found.add((name or "").removeprefix("mean_"))
@@ -144,6 +146,15 @@ def metric_name(metric: Mapping[str, Any]) -> str | None:
     return (text(metric.get("metric")) or text(metric.get("name")) or "").strip() or None
 
 
+def arguments_of(config: Mapping[str, Any], benchmark: str) -> dict[str, Any]:
+    """A benchmark's own arguments: as resolved (since 1.12), and as given."""
+    found: dict[str, Any] = {}
+    for holder in ("resolved_benchmarks", "dataset_args"):
+        mine = _mapping(config.get(holder)).get(benchmark)
+        found |= {name: value for name, value in _mapping(mine).items() if value is not None}
+    return found
+
+
 def is_share(name: str, others: frozenset[str]) -> bool:
     """Whether a metric of this name can be a share of right answers."""
     spelled = _spelled(name)
@@ -187,7 +198,8 @@ def settings_of(config: Mapping[str, Any], arguments: Mapping[str, Any], report:
     for name in ("perf_metrics", "execution_summary", "judge_summary"):
         if report.document.get(name):
             kept[f"report_{name}"] = report.document[name]
-    return {name: masked(value) for name, value in kept.items() if value not in (None, {}, [])}
+    told: dict[str, Any] = masked({name: value for name, value in kept.items() if value not in (None, {}, [])})
+    return told
 
 
 def masked(value: Any) -> Any:
@@ -208,6 +220,15 @@ def _prompt(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | No
     if instruction:
         parts.append(f"system_instruction {_sha(instruction)}")
     return "; ".join(parts) or None
+
+
+def _is_graded(semantics: Any) -> bool:
+    """Whether a metric's stated meaning lets it be a share of right answers."""
+    stated = _mapping(semantics)
+    most = number(_mapping(stated.get("value_range")).get("max")).value
+    return (
+        stated.get("kind") in (None, "quality") and stated.get("direction") in (None, "higher_is_better") and (most is None or most == 1.0)
+    )
 
 
 def _categories(metric: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:

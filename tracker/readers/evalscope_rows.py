@@ -16,11 +16,11 @@ from tracker.errors import InputError
 from tracker.readers.evalscope_prompt import Asked, Template, said_by
 from tracker.readers.evalscope_report import DEFAULTS, is_share, says_correct
 from tracker.readers.keys import own_ids
-from tracker.readers.lines import json_lines, raw_lines, shorten
+from tracker.readers.lines import json_lines, raw_lines
 from tracker.readers.lm_answers import OPTION_FIELDS, TEXT_FIELDS
 from tracker.readers.lm_choices import letter
 from tracker.readers.single import chunk_of
-from tracker.readers.values import best, json_text, number, option_list, p_gold, text, whole
+from tracker.readers.values import best, content_hash, json_text, number, option_list, p_gold, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -86,8 +86,9 @@ class Subset:
             shots = self.template.shots(_first_prompts(path)) if self.template.boundary is not None else ""
             rows: list[dict[str, Any]] = []
             places: list[int] = []
-            size = 0
+            size = seen = 0
             for line in json_lines(path):
+                seen = line.number
                 row = self._row(line, path)
                 if isinstance(row, Refusal):
                     yield str(path), row
@@ -105,6 +106,8 @@ class Subset:
                     rows, places, size = [], [], 0
             if rows:
                 yield str(path), chunk_of(rows, places, unit="line")
+            if not seen:
+                yield str(path), Refusal(file=str(path), reason="empty file (delete it or run EvalScope again)")
             if again:
                 reason = f"{again} rows of samples that come again later (the last one counts, as in EvalScope; nothing to do)"
                 yield str(path), Refusal(file=str(path), reason=reason)
@@ -228,6 +231,7 @@ class Subset:
             "text": asked.text,
             "options": asked.options,
             "image_key": asked.image,
+            "content_hash": content_hash(asked.text, asked.options) if asked.text else None,
             "category": self.category or inner,
             "subcategory": inner if self.category else None,
         }
@@ -386,8 +390,3 @@ def _first(usage: Mapping[str, Any], perf: Mapping[str, Any], names: tuple[str, 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def problem(row: Any) -> str:
-    """A row as text for a message."""
-    return shorten(json_text(row))
