@@ -162,7 +162,7 @@ def _answer(spec: Spec, answer: Answer, shown: Mapping[str, Any]) -> dict[str, A
     if asked and not any(result.get("success") is not False and _list(result.get("completions")) for result in results):
         row["status"] = "failed"
     if spec.method in SEPARATE:
-        return row | _by_reference(answer)
+        return row | {"prompt_tokens": None, "generated_tokens": None} | _by_reference(answer)
     completions = [one for result in results[:1] for one in _list(result.get("completions")) if isinstance(one, dict)]
     said = text(completions[0].get("text")) if completions else text(shown.get("predicted_text"))
     row["response"] = said
@@ -189,7 +189,7 @@ def _by_reference(answer: Answer) -> dict[str, Any]:
     by_place: dict[int, float | None] = {}
     for state in answer.states:
         place = whole(state.get("reference_index"))
-        if place is not None and place >= 0 and state.get("request_mode") in {None, "original"}:
+        if place is not None and place >= 0 and text(state.get("request_mode")) in {None, "original"}:
             by_place.setdefault(place, reference_logprob(state, place))
     references = [one for one in _list(answer.states[0]["instance"].get("references")) if isinstance(one, dict)] if answer.states else []
     scores = [by_place.get(place) for place in range(len(references))]

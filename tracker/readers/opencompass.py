@@ -127,9 +127,9 @@ def _task(source: Source) -> Iterator[Batch | Refusal]:
         table.by_equality = False
         differs = f"accuracy is {stated_accuracy}, but {table.accuracy():.4f} % of predictions are equal to gold: the records stay unscored"
         yield Refusal(file=str(main), reason=f"{differs} (evaluate again with --dump-eval-details)")
-    reason = _unfinished(roles, predicted, [document for _, _, document in results])
+    unfinished = _unfinished(roles, predicted, [document for _, _, document in results])
     configs = [path for role, path in roles if role == "config"]
-    header = _header(model, dataset, configs, table, main, reason)
+    header = _header(model, dataset, configs, table, main, unfinished)
     yield from run_batches(str(main), header, _chunks(table), scores=scores)
 
 
