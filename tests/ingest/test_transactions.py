@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.ingest.tables import content, open_store, run_rows, write_rows
-from tracker.database.peek import peek
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,31 +48,6 @@ def runs_are_whole(store: Tracker) -> bool:
     one, other = f"select {columns} from trajectories", f"select {columns} from ({recomputed})"
     differing = store.sql(f"({one} except {other}) union all ({other} except {one})").fetchall()
     return not broken.fetchall() and not differing
-
-
-def test_a_kill_at_any_moment_leaves_whole_runs_and_the_next_ingest_completes(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path, "in", range(210), n=3)  # three transactions
-    with open_store(f"sqlite:///{tmp_path / 'undisturbed.db'}", tmp_path / "undisturbed") as store:
-        started = time.monotonic()
-        store.ingest(folder)
-        seconds = time.monotonic() - started + 1.0
-        expected = content(store)
-    url, lake = f"sqlite:///{tmp_path / 'killed.db'}", tmp_path / "killed" / "lake"
-    draw = random.Random(3)
-    for _ in range(5):
-        process = start(url, lake, "ingest", str(folder), "-q")
-        try:
-            process.wait(draw.uniform(0.3, seconds))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if (tmp_path / "killed.db").exists():
-            with open_store(url, tmp_path / "killed") as store:
-                if peek(url) is not None:  # else it was killed before the tables were there
-                    assert runs_are_whole(store)
-    with open_store(url, tmp_path / "killed") as store:
-        store.ingest(folder)
-        assert content(store) == expected
 
 
 @pytest.mark.parametrize("point", ["_write_runs", "_write_contents", "_write_places", "_settle"])

@@ -164,6 +164,17 @@ def test_trajectories_of_some_answers_are_computed_by_the_same_sql(filled: Store
     assert 0 < len(found) < len(rows(session, "select * from trajectories"))
 
 
+def test_last_points_are_those_of_the_highest_step(filled: Store) -> None:
+    session = filled.session()
+    found = rows(session, "select * from last_points order by run_id, metric")
+    every = rows(session, "select run_id, metric, step, seq, value, special, logged_at from metric_points")
+    expected: dict[tuple[Any, Any], dict[str, Any]] = {}
+    for point in sorted(every, key=lambda one: (one["step"], one["seq"])):
+        expected[point["run_id"], point["metric"]] = {name: value for name, value in point.items() if name != "seq"}
+    assert found == [expected[key] for key in sorted(expected)]
+    assert found
+
+
 def test_curves_show_points_of_training_runs(filled: Store) -> None:
     session = filled.session()
     curves = rows(session, "select * from curves order by metric, step")

@@ -31,8 +31,11 @@ class MacroDoc:
 
 
 RUN_TOTALS = "run_totals"
+LAST_POINTS = "last_points"
 CELL_ROWS = "cell_rows"
 """Tables that sync derives; the database has none of them."""
+PER_RUN = {RUN_TOTALS: "records", LAST_POINTS: "metric_points"}
+"""Derived tables that are renewed run by run, each with the table it is made from."""
 
 
 def sql(name: str) -> str:

@@ -12,16 +12,17 @@ from tracker.database.peek import peek
 from tracker.errors import LakeError
 from tracker.lake import trajectories
 from tracker.lake.copying import RunState, SegmentChange, SegmentCopy, make_durable, run_states, write_table
-from tracker.lake.docs import CELL_ROWS, RUN_TOTALS, table_docs
+from tracker.lake.docs import PER_RUN, table_docs
 from tracker.lake.manifest import Manifest
 from tracker.lake.session import manifest_files, table_files
-from tracker.lake.totals import Derived, derive
+from tracker.lake.totals import derive
 from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 from tracker.version import version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import pyarrow as pa
     import sqlalchemy as sa
 
     from tracker.database import Database
@@ -202,9 +203,7 @@ class _Round:
         changes = {name: self._copy_segments(connection, name, runs) for name in SEGMENT_TABLES}
         tables = {name: write_table(self.lake, name, bulk.read_table(connection, name)) for name in SMALL_TABLES}
         segments = {name: change.segments for name, change in changes.items()}
-        derived = self._derive(runs, segments, tables)
-        tables[RUN_TOTALS] = write_table(self.lake, RUN_TOTALS, derived.run_totals)
-        tables[CELL_ROWS] = write_table(self.lake, CELL_ROWS, derived.cell_rows)
+        tables |= {name: write_table(self.lake, name, rows) for name, rows in self._derive(runs, segments, tables).items()}
         manifest = Manifest(
             uuid=store.uuid,
             data_version=store.data_version,
@@ -233,11 +232,11 @@ class _Round:
 
     def _derive(
         self, runs: Mapping[int, RunState], segments: Mapping[str, tuple[Segment, ...]], tables: Mapping[str, TableFile]
-    ) -> Derived:
+    ) -> dict[str, pa.Table]:
         held = self.base.runs if self.base else {}
         unchanged = [run_id for run_id, state in runs.items() if held.get(run_id) == state.version]
         changed = [run_id for run_id, state in runs.items() if held.get(run_id) != state.version]
-        previous = self.lake.path(self.base.tables[RUN_TOTALS].file) if self.base else None
+        previous = {name: self.lake.path(self.base.tables[name].file) for name in PER_RUN} if self.base else {}
         return derive(previous, unchanged, changed, table_docs(), table_files(self.lake, segments, tables))
 
     def _publish(self, snapshot: _Snapshot, manifest: Manifest, *, slices: int = 0, settled: bool) -> _Outcome:

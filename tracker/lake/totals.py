@@ -1,15 +1,14 @@
-"""What sync derives: totals of runs, renewed run by run, and from them the rows of `cells`, so that they are read and not computed."""
+"""What sync derives: totals and last metric points of runs, renewed run by run, and the rows of `cells`: read, not computed anew."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tracker.lake.docs import CELL_ROWS, RUN_TOTALS, derived_docs, sql
+from tracker.lake.docs import CELL_ROWS, LAST_POINTS, PER_RUN, RUN_TOTALS, derived_docs, sql
 from tracker.lake.session import define_tables, engine
 
 if TYPE_CHECKING:
@@ -21,49 +20,49 @@ if TYPE_CHECKING:
     from tracker.lake.manifest import TableDoc
 
 MEMORY = "300MB"
-ARROW_TYPES = {"BIGINT": pa.int64(), "DOUBLE": pa.float64(), "VARCHAR": pa.string()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
-    """The derived tables."""
-
-    run_totals: pa.Table
-    cell_rows: pa.Table
+ARROW_TYPES = {
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "VARCHAR": pa.string(),
+    "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", tz="UTC"),
+}
+ORDER = {RUN_TOTALS: "run_id", LAST_POINTS: "run_id, metric", CELL_ROWS: "run_id"}
 
 
 def derive(
-    previous: Path | None,
+    previous: Mapping[str, Path],
     unchanged: Collection[int],
     changed: Collection[int],
     docs: Mapping[str, TableDoc],
     files: Mapping[str, list[str]],
-) -> Derived:
-    """Totals of every run (those of unchanged runs as they were, those of changed runs from their records), and the cells."""
+) -> dict[str, pa.Table]:
+    """The derived tables: rows of unchanged runs as they were (in the files of `previous`), those of changed runs from their records and points."""
     connection = engine(MEMORY)
     try:
         define_tables(connection, {name: doc for name, doc in docs.items() if name not in derived_docs()}, files)
-        totals = pa.concat_tables([_kept(previous, unchanged), _compute(connection, changed)]).sort_by("run_id")
-        connection.register(RUN_TOTALS, totals)
-        cells = connection.sql(f"SELECT * FROM ({sql('cells')}) ORDER BY run_id").to_arrow_table()
-        return Derived(run_totals=totals, cell_rows=cells.cast(_schema(CELL_ROWS)))
+        connection.execute("CREATE TEMP TABLE changed AS SELECT unnest($runs::BIGINT[]) AS run_id", {"runs": list(changed)})
+        made: dict[str, pa.Table] = {}
+        for name, source in PER_RUN.items():
+            kept = _kept(name, previous.get(name), unchanged)
+            fresh = _compute(connection, name, source) if changed and files.get(source) else _schema(name).empty_table()
+            made[name] = pa.concat_tables([kept, fresh]).sort_by([(column, "ascending") for column in ORDER[name].split(", ")])
+        connection.register(RUN_TOTALS, made[RUN_TOTALS])
+        cells = connection.sql(f"SELECT * FROM ({sql('cells')}) ORDER BY {ORDER[CELL_ROWS]}").to_arrow_table()
+        return made | {CELL_ROWS: cells.cast(_schema(CELL_ROWS))}
     finally:
         connection.close()
 
 
-def _kept(previous: Path | None, unchanged: Collection[int]) -> pa.Table:
+def _kept(name: str, previous: Path | None, unchanged: Collection[int]) -> pa.Table:
     if previous is None:
-        return _schema(RUN_TOTALS).empty_table()
-    totals = pq.read_table(previous)
-    return totals.filter(pc.is_in(totals["run_id"], pa.array(unchanged, pa.int64())))
+        return _schema(name).empty_table()
+    rows = pq.read_table(previous)
+    return rows.filter(pc.is_in(rows["run_id"], pa.array(unchanged, pa.int64()))).cast(_schema(name))
 
 
-def _compute(connection: duckdb.DuckDBPyConnection, run_ids: Collection[int]) -> pa.Table:
-    if not run_ids:
-        return _schema(RUN_TOTALS).empty_table()
-    connection.execute("CREATE TEMP TABLE changed AS SELECT unnest($runs) AS run_id", {"runs": list(run_ids)})
-    narrowed = "SELECT * FROM main.records WHERE run_id IN (SELECT run_id FROM changed)"
-    return connection.sql(f"WITH records AS ({narrowed}) SELECT * FROM ({sql(RUN_TOTALS)})").to_arrow_table().cast(_schema(RUN_TOTALS))
+def _compute(connection: duckdb.DuckDBPyConnection, name: str, source: str) -> pa.Table:
+    narrowed = f"SELECT * FROM main.{source} WHERE run_id IN (SELECT run_id FROM changed)"
+    return connection.sql(f"WITH {source} AS ({narrowed}) SELECT * FROM ({sql(name)})").to_arrow_table().cast(_schema(name))
 
 
 def _schema(table: str) -> pa.Schema:

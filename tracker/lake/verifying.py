@@ -11,7 +11,7 @@ import duckdb
 from tracker.database import bulk
 from tracker.errors import LakeError
 from tracker.lake.copying import run_states
-from tracker.lake.docs import CELL_ROWS, RUN_TOTALS, sql
+from tracker.lake.docs import CELL_ROWS, LAST_POINTS, RUN_TOTALS, sql
 from tracker.lake.session import define_tables, engine, manifest_files, session_name
 from tracker.schema import SEGMENT_TABLES, SMALL_TABLES
 
@@ -164,10 +164,15 @@ def _wrong_derived(duck: duckdb.DuckDBPyConnection) -> Iterator[str]:
     runs = ", ".join(str(run_id) for (run_id,) in duck.execute(query).fetchall())
     if runs:
         yield f"{RUN_TOTALS}: totals of runs {runs} do not follow from their records"
-    stored, computed = f"SELECT * FROM {CELL_ROWS}", f"SELECT * FROM ({sql('cells')})"
-    found = f"SELECT count(*) FROM (({stored} EXCEPT ALL {computed}) UNION ALL ({computed} EXCEPT ALL {stored}))"
-    if duck.execute(found).fetchall() != [(0,)]:
-        yield f"{CELL_ROWS}: cells do not follow from the totals of their runs"
+    whole = {
+        LAST_POINTS: (LAST_POINTS, "last points do not follow from the metric points"),
+        CELL_ROWS: ("cells", "cells do not follow from the totals of their runs"),
+    }
+    for table, (name, problem) in whole.items():
+        stored, computed = f"SELECT * FROM {table}", f"SELECT * FROM ({sql(name)})"
+        found = f"SELECT count(*) FROM (({stored} EXCEPT ALL {computed}) UNION ALL ({computed} EXCEPT ALL {stored}))"
+        if duck.execute(found).fetchall() != [(0,)]:
+            yield f"{table}: {problem}"
 
 
 def _row_hash(table: str) -> str:
