@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers.inspect_log import Log, mapping
+from tracker.readers.inspect_parse import parse, parse_sample
 from tracker.readers.inspect_salvage import salvaged
-from tracker.readers.inspect_samples import Reading, parse, parse_sample, summaries
+from tracker.readers.inspect_samples import Reading, summaries
 from tracker.readers.inspect_scores import OLD_NAME
 from tracker.readers.inspect_zip import FIRST_NAMES, MAGIC, Archive, MemberError, first_name
 from tracker.readers.lines import LFS_POINTER, foreign, json_document, shorten
@@ -28,14 +30,17 @@ if TYPE_CHECKING:
 
 CHUNK_SAMPLES = 2_000
 CHUNK_CHARACTERS = 16 << 20
+LEARNT_SAMPLES = 100
 LARGEST_DOCUMENT = 2 << 30
 """Bytes of a `.json` log that are taken into memory."""
 SIDECARS = frozenset({"logs.json", "listing.json", "eval-set.json", ".eval-set-id"})
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _FIRST_KEY = re.compile(rb'\{\s*"(?:version|status|eval|plan|error|invalidated)"\s*:')
-_SPEC = re.compile(rb'"eval"\s*:\s*\{')
+_SPEC = re.compile(
+    rb'"eval"\s*:\s*\{\s*"(?:eval_set_id|eval_id|run_id|created|task\w*|solver\w*|tags|dataset|sandbox|model\w*|config|revision|packages|metadata|scorers|metrics)"\s*:'
+)
 _STATUS = re.compile(rb'"status"\s*:\s*"(?:started|success|cancelled|error)"')
-_OWN = re.compile(rb'"(?:task|task_id|run_id|eval_id|created)"\s*:')
+_OWN = re.compile(rb'"(?:task_id|run_id|created|dataset)"\s*:')
 _HEADER, _START = "header.json", "_journal/start.json"
 
 
@@ -131,45 +136,38 @@ class _Run:
         yield Batch(run=self._ended(held.run), **tables)
 
     def _chunks(self, samples: Iterator[tuple[int, Any] | Refusal]) -> Iterator[Chunk | Refusal]:
-        gathered: list[tuple[int, dict[str, Any]]] = []
+        rows: list[tuple[int, dict[str, Any]]] = []
         size = 0
-        for one in samples:
-            if isinstance(one, Refusal):
-                self.lost.append(one.reason)
-                yield one
-                continue
-            place, sample = one
-            if not isinstance(sample, dict):
-                yield self._refused(place, f"expected an object, found {type(sample).__name__} (log it again)")
-                continue
-            gathered.append((place, sample))
-            size += _size(sample)
-            if len(gathered) >= CHUNK_SAMPLES or size >= CHUNK_CHARACTERS:
-                yield from self._chunk(gathered)
-                gathered, size = [], 0
-        if gathered:
-            yield from self._chunk(gathered)
-
-    def _chunk(self, gathered: list[tuple[int, dict[str, Any]]]) -> Iterator[Chunk | Refusal]:
-        if not self.reading.profiles.by_name:
-            self.reading.learn(sample for _, sample in gathered)
-        rows: list[dict[str, Any]] = []
-        places: list[int] = []
-        for place, sample in gathered:
-            row = self.reading.row(sample)
-            if isinstance(row, str):
-                yield self._refused(place, row)
+        for one in samples if self.reading.profiles.by_name else self._learnt(samples):
+            row = one if isinstance(one, Refusal) else self._row(*one)
+            if isinstance(row, Refusal):
+                self.lost.append(row.reason)
+                yield row
                 continue
             rows.append(row)
-            places.append(place)
-            self.scored += row["status"] is None
-        self.seen += len(rows)
+            size += sum(len(value) for value in row[1].values() if isinstance(value, str))
+            if len(rows) >= CHUNK_SAMPLES or size >= CHUNK_CHARACTERS:
+                yield self._chunk(rows)
+                rows, size = [], 0
         if rows:
-            yield chunk_of(rows, places, "sample")
+            yield self._chunk(rows)
 
-    def _refused(self, place: int, reason: str) -> Refusal:
-        self.lost.append(reason)
-        return Refusal(file=str(self.path), line=place, reason=f"sample {place}: {reason}")
+    def _learnt(self, samples: Iterator[tuple[int, Any] | Refusal]) -> Iterator[tuple[int, Any] | Refusal]:
+        """The same samples; what their scores mean is learnt from the first ones, where no summaries tell it."""
+        first = list(islice(samples, LEARNT_SAMPLES))
+        self.reading.learn(one[1] for one in first if not isinstance(one, Refusal))
+        yield from chain(first, samples)
+
+    def _row(self, place: int, sample: Any) -> tuple[int, dict[str, Any]] | Refusal:
+        row = "expected an object (run the evaluation again)" if not isinstance(sample, dict) else self.reading.row(sample)
+        if isinstance(row, str):
+            return Refusal(file=str(self.path), line=place, reason=f"sample {place}: {row}", text=shorten(str(sample)[:1000]))
+        self.seen += 1
+        self.scored += row["status"] is None
+        return place, row
+
+    def _chunk(self, rows: list[tuple[int, dict[str, Any]]]) -> Chunk:
+        return chunk_of([row for _, row in rows], [place for place, _ in rows], "sample")
 
     def _ended(self, header: RunHeader) -> RunHeader:
         """The header, now that all samples have passed."""
@@ -179,7 +177,7 @@ class _Run:
         status, reason = header.status, header.status_reason
         if status == "failed" and self.scored:
             status = "partial"
-        if self.lost and status == "finished":
+        if self.lost and (status == "finished" or self.log.status == "started"):
             status, reason = "partial", self.lost[0] if len(self.lost) == 1 else f"{len(self.lost)} losses, first: {self.lost[0]}"
         elif reading.counts.get("invalidated") and status == "finished":
             status, reason = "partial", f"{reading.counts['invalidated']} samples were declared invalid"
@@ -213,14 +211,19 @@ def _archive_log(archive: Archive, refusals: list[Refusal]) -> Log:
         except (MemberError, InputError) as err:
             reasons.append(f"{name}: {_said(err, archive, name)}")
             continue
-        if isinstance(document, dict) and isinstance(document.get("eval"), dict):
+        if _is_header(document):
             refusals += [Refusal(file=str(archive.path), reason=reason) for reason in reasons]
             if name == _START:
                 document = {**document, "status": "started"}
             return Log(document)
-        reasons.append(f"{name}: expected an object with `eval` (run the evaluation again)")
+        reasons.append(f"{name}: expected an object with `eval.task` and `eval.model` (copy the log again)")
     message = "; ".join(reasons) or "no header.json and no _journal/start.json in the archive"
     raise InputError(message, where=str(archive.path), hint=None if reasons else "it is cut off or no Inspect log: copy it again")
+
+
+def _is_header(document: Any) -> bool:
+    spec = mapping(mapping(document).get("eval"))
+    return bool(text(spec.get("task")) and text(spec.get("model")))
 
 
 def _summaries(archive: Archive) -> Iterator[Any]:
@@ -259,8 +262,8 @@ def _read_document(path: Path) -> Iterator[Batch | Refusal]:
         document, damage = salvaged(path, str(err).removeprefix(f"{path}: "))
         if document is None:
             raise
-    if not isinstance(document, dict) or not isinstance(document.get("eval"), dict):
-        message = "expected an Inspect log: an object with `eval`"
+    if not _is_header(document):
+        message = "expected an Inspect log: an object with `eval.task` and `eval.model`"
         raise InputError(message, where=str(path), hint="write it again: inspect log dump")
     samples = document.pop("samples", None)
     run = _Run(path, Log(document))
@@ -270,8 +273,3 @@ def _read_document(path: Path) -> Iterator[Batch | Refusal]:
     listed = samples if isinstance(samples, list) else []
     run.reading.learn(listed)
     yield from run.batches((place, sample) for place, sample in enumerate(listed, 1))
-
-
-def _size(sample: dict[str, Any]) -> int:
-    """About how much text of a sample is held."""
-    return sum(len(value) if isinstance(value, str) else 200 for value in (*sample.values(), *mapping(sample.get("attachments")).values()))

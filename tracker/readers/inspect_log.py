@@ -22,7 +22,7 @@ LOCAL_ENGINES = ("hf/", "vllm/", "sglang/")
 """Providers that only run a model whose name stands behind them."""
 LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "turn_limit", "cost_limit")
 REASONING = ("reasoning_effort", "reasoning_tokens")
-_STDERR = re.compile(r"(?:.*_)?stderr")
+_STDERR = re.compile(r"(?:.*_)?stderr|bootstrap_std")
 _SECRET = re.compile(r"(?:^|[_-])(?:api_?key|secret|password|passwd|token|authorization|credentials?)$", re.IGNORECASE)
 _IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PATH = re.compile(r"(?:/|~|\.{1,2}/|file:|[A-Za-z]:[\\/])")
@@ -291,7 +291,7 @@ def _aggregates(entry: Mapping[str, Any]) -> Iterator[AggregateScore]:
 
 def _paired(error: str, metrics: list[str]) -> str | None:
     """The metric whose standard error this is: the one it is named after, else accuracy, mean or the first."""
-    named = error.removesuffix("stderr").rstrip("_")
+    named = error.removesuffix("err").removesuffix("std").rstrip("_")
     return next((one for one in (named, "accuracy", "mean") if one in metrics), next(iter(metrics), None))
 
 

@@ -8,13 +8,10 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from tracker.errors import InputError
 from tracker.readers.inspect_log import items, mapping
+from tracker.readers.inspect_parse import ATTACHMENT
 from tracker.readers.inspect_scores import OLD_NAME, Profiles, meaning, values_of
 from tracker.readers.keys import keyed, own_ids, question_key
-from tracker.readers.lines import json_value
 from tracker.readers.values import best, json_text, number, p_gold, text, whole
 
 if TYPE_CHECKING:
@@ -23,37 +20,8 @@ if TYPE_CHECKING:
 CATEGORY = ("category", "subject", "domain", "topic")
 SUBCATEGORY = ("subcategory", "sub_category", "subdomain", "subfield", "subtopic", "level", "difficulty")
 """Metadata fields that name a question's category and subcategory, in order."""
-ATTACHMENT = "attachment://"
-_EVENTS, _AFTER_EVENTS = b',"events":[', b'],"model_usage":{'
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SHORT = 200
-
-
-def parse(raw: bytes, where: str) -> Any:
-    """A JSON value, NaN tokens included; InputError says where it is broken."""
-    try:
-        return orjson.loads(raw)
-    except ValueError:
-        return json_value(raw, where)
-
-
-def parse_sample(raw: bytes, where: str) -> Any:
-    """A sample without its events, which are most of it.
-
-    What comes before `events` and what comes from `model_usage` on must each be a complete object once its bracket is
-    put back, which holds only where both keys are the sample's own; else everything is parsed.
-    """
-    begin = raw.find(_EVENTS)
-    end = raw.rfind(_AFTER_EVENTS, begin) if begin > 0 else -1
-    if end > 0:
-        try:
-            first, last = parse(raw[:begin] + b"}", where), orjson.loads(b"{" + raw[end + 2 :])
-        except (ValueError, InputError):
-            pass
-        else:
-            if isinstance(first, dict) and isinstance(last, dict):
-                return first | last
-    return parse(raw, where)
 
 
 @dataclass(slots=True)
@@ -69,6 +37,10 @@ class Reading:
     profiles: Profiles = field(default_factory=Profiles)
     primary: str | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    own_ids: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own_ids = own_ids(self.benchmark)
 
     def learn(self, samples: Iterable[Any]) -> None:
         """Learn from samples, or their summaries, what their scores mean."""
@@ -79,7 +51,7 @@ class Reading:
         """A sample as a row, or why it is none."""
         key = self._key(sample)
         if key is None:
-            return "expected a sample with an id (log it again)"
+            return "expected a sample with an id (run the evaluation again)"
         epoch = whole(sample.get("epoch"))
         error = sample.get("error")
         failed = error is not None and not (self.score_on_error and sample.get("scores"))
@@ -98,7 +70,7 @@ class Reading:
 
     def _key(self, sample: Mapping[str, Any]) -> str | None:
         metadata = mapping(sample.get("metadata"))
-        own = {name: metadata[name] for name in own_ids(self.benchmark) if isinstance(metadata.get(name), str | int)}
+        own = {name: metadata[name] for name in self.own_ids if isinstance(metadata.get(name), str | int)}
         found = question_key("inspect", self.benchmark, own) if own else None
         key = text(sample.get("id"))
         return found or (keyed("inspect", key) if key is not None and key.strip() else None)
@@ -130,13 +102,7 @@ class Reading:
 
     def _usage(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         """Tokens of the evaluated model: prompt tokens count those read from and written to a cache too."""
-        used = mapping(sample.get("model_usage"))
-        found = used.get(self.model)
-        if found is None:
-            ends = [name for name in used if name.endswith(f"/{self.model}")]
-            names = ends or (list(used) if len(used) == 1 and "/" not in self.model else [])
-            found = used[names[0]] if len(names) == 1 else None
-        usage = mapping(found)
+        usage = mapping(mapping(sample.get("model_usage")).get(self.model))
         into, out, total = (whole(usage.get(name)) for name in ("input_tokens", "output_tokens", "total_tokens"))
         cached = sum(whole(usage.get(f"input_tokens_cache_{name}")) or 0 for name in ("read", "write"))
         if into is not None and cached and total != into + (out or 0):

@@ -113,17 +113,18 @@ class Profiles:
     def primary(self, order: Iterable[str], headline: str | None = None) -> str | None:
         """The score that says right or wrong, of those whose values are a share of right answers (`is_share`).
 
-        It is the one that the task declares as its headline, else the first that says C or I, else the first with
-        numbers, else the first with NaN alone.
+        It is the one that the task declares as its headline, else the first. Where that one gives numbers, a scorer
+        that says C or I goes before it; one that has values goes before one that has only NaN.
         """
         named = [name for name in dict.fromkeys([*order, *self.by_name]) if name in self.by_name]
         shares = {name: one for name in named if (one := self.by_name[name]).is_share(name)}
         if headline in shares:
             return headline
-        lettered = [name for name, one in shares.items() if one.letters]
         known = [name for name, one in shares.items() if one.verdicts or one.numbers]
-        unscored = [name for name, one in shares.items() if one.not_numbers]
-        return next(iter(lettered or known or unscored), None)
+        lettered = [name for name in known if shares[name].letters and "." not in name]
+        if known and lettered and not shares[known[0]].verdicts:
+            return lettered[0]
+        return next(iter([*known, *(name for name, one in shares.items() if one.not_numbers)]), None)
 
     def words(self) -> dict[str, dict[str, int]]:
         """How often scores took values that are no numbers."""
