@@ -91,11 +91,12 @@ READER = EveryEvalEverReader()
 
 
 def _is_document(folder: Folder, name: str) -> bool:
-    """An aggregate document by its first bytes; a pointer or an empty file of such a name is refused when it is read."""
+    """An aggregate document by its first bytes; whatever else has its name (a pointer, say) is refused when it is read."""
     if not name.endswith(".json"):
         return False
     head = folder.head(name)
-    if _NAME.match(name) and (head.startswith(LFS_POINTER) or not head.strip(_BLANK)):
+    sampled = f"{name.removesuffix('.json')}{SAMPLES}" in folder.names
+    if _NAME.match(name) and (sampled or head.startswith(LFS_POINTER) or not head.strip(_BLANK)):
         return True
     return head.lstrip(_BLANK).startswith(b"{") and _ID.search(head) is not None and _DOCUMENT.search(head) is not None and not _row(head)
 
@@ -178,13 +179,13 @@ def _with_samples(document: Document, path: Path, place: str) -> Iterator[Batch 
         yield Refusal(file=str(path), reason=damage)
     if damage is None and samples.cut_off is not None:
         damage = f"{CUT_OFF} in line {samples.cut_off}"
-    damage = damage or _missing(document, samples) or (None if headers else samples.first_problem or "its samples file holds no row")
+    damage = damage or (None if headers else samples.first_problem or "its samples file holds no row") or _missing(document, samples)
     if not any(read.values()) and not document.results:
         message = f"no usable row{f': {damage}' if damage else ''}"
         raise InputError(message, where=str(path), hint="run its writer again, or leave the file out")
-    for header in headers.values():
-        if damage:
-            yield Batch(run=_partial(header, damage), records=empty_records())
+    for run, header in headers.items():
+        if reason := damage or _fewer(header, read[run], samples.document_of(run.evaluation_id)):
+            yield Batch(run=_partial(header, reason), records=empty_records())
     sampled = {run.benchmark for run in headers if samples.document_of(run.evaluation_id) is document}
     for benchmark in document.benchmarks:
         if benchmark not in sampled:
@@ -226,6 +227,13 @@ def _missing(document: Document, samples: Samples) -> str | None:
     """Fewer rows than the document declares."""
     total = document.total_rows
     return f"{samples.rows:,} of {total:,} rows" if total is not None and samples.rows < total else None
+
+
+def _fewer(header: RunHeader, records: int, document: Document) -> str | None:
+    """Fewer records than questions; trackr's own export leaves out those without a score, and says itself what was partial."""
+    if document.own or header.n_expected is None or records >= header.n_expected:
+        return None
+    return f"{records:,} of {header.n_expected:,} questions"
 
 
 def _partial(header: RunHeader, reason: str | None) -> RunHeader:

@@ -32,7 +32,9 @@ OWN = "trackr"
 UNNAMED = "score"
 """Metric of a result that names none."""
 LM_EVAL = frozenset({"lm_eval", "lm-eval", "lm-evaluation-harness", "lmms_eval", "lmms-eval"})
+HELM = "helm"
 INSPECT = frozenset({"inspect_ai", "inspect-ai", "inspect"})
+_FRAMEWORKS = {**dict.fromkeys(("lm_eval", "lm-eval"), "lm-evaluation-harness"), **dict.fromkeys(INSPECT, "inspect_ai"), HELM: "HELM"}
 _KINDS_OF_ACCURACY = frozenset({"accuracy", "exact_match", "exact-match", "pass_rate", "pass_at_k", "pass@k", "success_rate", "solve_rate"})
 _METRIC_WORDS = frozenset({"score", "mean", "mean_score", "overall", "overall_score", "average", "f1", "f1_score", "macro_f1"})
 """Evaluation names that name a metric and no benchmark (beside those of lm_rules)."""
@@ -125,8 +127,7 @@ class Document:
     @cached_property
     def framework(self) -> str | None:
         """The library as other readers name it."""
-        plain = (self.library or "").lower()
-        return "lm-evaluation-harness" if plain in {"lm_eval", "lm-eval"} else "inspect_ai" if plain in INSPECT else self.library
+        return _FRAMEWORKS.get((self.library or "").lower(), self.library)
 
     @cached_property
     def model(self) -> str | None:
@@ -339,7 +340,8 @@ def _result(entry: Any, *, own: bool) -> Result | str:
 def _metric(config: Mapping[str, Any], name: str, result_id: str | None) -> str:
     """The metric's name: its own, else its kind or id, those that only repeat the evaluation's name left out."""
     stated = (*(config.get(key) for key in ("metric_name", "metric_kind", "metric_id")), result_id)
-    return next((one.strip() for value in stated if (one := text(value)) and one.strip() and one != name), UNNAMED)
+    given = [one.strip() for value in stated if (one := text(value)) and one.strip()]
+    return next((one for one in given if one != name), given[0] if given else UNNAMED)
 
 
 def _distinct(results: Sequence[Result]) -> list[Result]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from tracker.batch import Refusal
-from tracker.readers import keys
-from tracker.readers.every_eval_ever_document import INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, mapping, metric_of, split_name
+from tracker.readers import helm_spec, keys
+from tracker.readers.every_eval_ever_document import HELM, INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, mapping, metric_of, split_name
 from tracker.readers.lines import json_lines
 from tracker.readers.lm_rules import graded, has_other_scale
 from tracker.readers.values import NOTHING, json_text, number, text, truth, whole
@@ -76,12 +76,15 @@ class Seen:
     rows: int = 0
     least: float = float("inf")
     largest: float = float("-inf")
+    graded: bool = False
+    """Whether a score was neither 0 nor 1."""
     result: Result | None = None
 
     def learn(self, score: float | None) -> None:
         """One more row."""
         self.rows += 1
         if score is not None:
+            self.graded = self.graded or score not in {0.0, 1.0}
             self.least, self.largest = min(self.least, score), max(self.largest, score)
 
     def is_share(self, metric: str) -> bool:
@@ -90,6 +93,11 @@ class Seen:
         if self.result is not None:
             return self.result.is_share(observed)
         return not has_other_scale(metric) and (observed is None or (observed[0] >= 0 and observed[1] <= 1))
+
+    @property
+    def says_right(self) -> bool:
+        """Whether a score of 0 or 1 says right or wrong, and is no share that happens to be whole (F1, say)."""
+        return not self.graded or self.result is None or self.result.says_right
 
 
 @dataclass(slots=True)
@@ -173,7 +181,7 @@ class Samples:
             metric = metric_of(result_id, filtered)
             if not document.own and result_id is None and (stated := text(metadata.get("filter"))) and name.endswith(f"/{stated}"):
                 benchmark = name[: -len(stated) - 1]
-        counts = None if result_id is None and METRICS in metadata else metric
+        counts = None if (result_id is None and METRICS in metadata) or _failure(row) is not None else metric
         run = Run(evaluation_id or document.evaluation_id, document.model or model or "", benchmark)
         return Place(run, counts, (text(row["sample_id"]) or "", self._repetition(document, metadata)), result)
 
@@ -220,17 +228,36 @@ class Samples:
         native = {
             "question_id": _key(document, place),
             "repetition": place.sample[1],
-            **_judged(row, place, self.primary[place.run], own=document.own),
+            **self._judged(row, place, own=document.own),
             **_asked(row, document),
             **_answered(row, document),
         }
         for name, score in (*row.get(FURTHER, {}).items(), *others.items()):
             native[f"scores.{name}"] = score
-        if place.metric is not None and place.metric != self.primary[place.run] and _failure(row) is None:
+        if place.metric is not None and place.metric != self.primary[place.run]:
             native[f"scores.{place.metric}"] = _score(row).value
         if document.own:
             native |= _own(mapping(row.get("metadata")))
         return native
+
+    def _judged(self, row: dict[str, Any], place: Place, *, own: bool) -> dict[str, Any]:
+        """correct, score, status of a row; only the primary metric judges."""
+        if _failure(row) is not None:
+            return {"correct": None, "score": None, "status": "failed", "score_rule": None}
+        if place.metric is None or place.metric != self.primary[place.run]:
+            return {"correct": None, "score": None, "status": None, "score_rule": None}
+        score, said = _score(row), truth(mapping(row.get("evaluation")).get("is_correct"))
+        value: float | None = score.value
+        agrees = value in {0.0, 1.0} and said == (value == 1.0)
+        correct = said if agrees and self.metrics[place.run][place.metric].says_right else None
+        if value is None and score.special is None:
+            correct = said
+        rule = place.metric if place.result is not None or place.metric != UNNAMED else "evaluation.score"
+        if own:
+            metadata = mapping(row.get("metadata"))
+            correct = None if metadata.get("correct") == NO_SCORE else said
+            value = None if metadata.get("score") == NO_SCORE else number(metadata.get("score", value)).value
+        return {"correct": correct, "score": value if score.special is None else score.special, "status": None, "score_rule": rule}
 
 
 def restored(row: Any) -> Any:
@@ -281,31 +308,14 @@ def _failure(row: dict[str, Any]) -> str | None:
     return error if error and truth(evaluation.get("is_correct")) is not True and not _score(row).value else None
 
 
-def _judged(row: dict[str, Any], place: Place, primary: str | None, *, own: bool) -> dict[str, Any]:
-    """correct, score, status of a row; only the primary metric judges."""
-    if _failure(row) is not None:
-        return {"correct": None, "score": None, "status": "failed", "score_rule": None}
-    if place.metric is None or place.metric != primary:
-        return {"correct": None, "score": None, "status": None, "score_rule": None}
-    score, said = _score(row), truth(mapping(row.get("evaluation")).get("is_correct"))
-    value: float | None = score.value
-    correct = said if value in {0.0, 1.0} and said == (value == 1.0) else None
-    if value is None and score.special is None:
-        correct = said
-    rule = place.metric if place.result is not None or place.metric != UNNAMED else "evaluation.score"
-    if own:
-        metadata = mapping(row.get("metadata"))
-        correct = None if metadata.get("correct") == NO_SCORE else said
-        value = None if metadata.get("score") == NO_SCORE else number(metadata.get("score", value)).value
-    return {"correct": correct, "score": value if score.special is None else score.special, "status": None, "score_rule": rule}
-
-
 def _key(document: Document, place: Place) -> str:
     """The sample's id; a bare number, which may be a position, gets the prefix of the framework that counted."""
     sample = place.sample[0]
     library = (document.library or "").lower()
     if document.own or library in LM_EVAL or keys.own_ids(place.run.benchmark):
         return sample
+    if library == HELM:
+        return helm_spec.key_of(sample)
     return keys.keyed("inspect" if library in INSPECT else "eee", sample)
 
 
@@ -319,7 +329,7 @@ def _asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
     gold = told[0] if len(told) == 1 else json_text(told) if told else None
     if gold is not None and options and gold not in options and (document.library or "").lower() in LM_EVAL and not document.own:
         position = whole(gold)  # lm-eval's target of a multiple-choice task
-        gold = options[position] if position is not None and 0 <= position < len(options) else gold
+        gold = chr(65 + position) if position is not None and 0 <= position < min(len(options), 26) else gold
     metadata = mapping(row.get("metadata"))
     raw = text(asked.get("raw"))
     return {
@@ -366,12 +376,10 @@ def _usage(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _latency(row: dict[str, Any], document: Document) -> float | None:
-    """Seconds. Inspect's converter writes waiting as latency and working as generation: the sum is the time; others may have only one."""
+    """Seconds. Inspect's converter writes waiting as latency and working as generation: working is the answer's time; others may have only one."""
     performance = mapping(row.get("performance"))
-    waited, worked = number(performance.get("latency_ms")).value, number(performance.get("generation_time_ms")).value
-    if waited is not None and worked is not None and (document.library or "").lower() in INSPECT:
-        return (waited + worked) / 1000
-    found = waited if waited is not None else worked
+    total, working = number(performance.get("latency_ms")).value, number(performance.get("generation_time_ms")).value
+    found = working if total is None or (working is not None and (document.library or "").lower() in INSPECT) else total
     return None if found is None else found / 1000
 
 
