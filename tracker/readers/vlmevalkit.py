@@ -99,7 +99,7 @@ def _sources(folder: Folder, links: Mapping[Path, Path]) -> list[Source]:
 
 
 def _source(group: Group, root: Path, states: Mapping[str, Any], status: Path | None, links: Mapping[Path, Path]) -> Source:
-    files = tuple((root / one.name).resolve() for one in group.files())
+    files = tuple(root / one.name for one in group.files())
     mapping: dict[str, Any] = {"kind": "run", "model": group.model, "dataset": group.dataset}
     if group.predictions is None and not group.judged and not group.totals:
         mapping["kind"] = "pickle"
@@ -184,7 +184,7 @@ class _Run:
         found.sort(key=lambda pair: _rank(pair[1], wanted, vanilla=pair[0]))
         if found and found[0][0]:  # verdicts on single option orders decide nothing
             first = found[0][1]
-            found.insert(0, (False, Verdicts(first.file, None, first.label, {})))
+            found.insert(0, (False, Verdicts(first.file, None, first.label, {}, judge=first.judge)))
         return [one for _, one in found]
 
     def header(self, verdicts: Sequence[Verdicts]) -> RunHeader:
@@ -196,7 +196,7 @@ class _Run:
         first = verdicts[0] if verdicts else None
         kept = {
             "eval_id": eval_id,
-            "judge": first.label if first is not None and first.rule is not None else None,
+            "judge": first.judge if first is not None else None,
             "judge_failed": first.failed if first is not None and first.failed else None,
             **{name: self.document.get(name) for name in ("argv", "mode", "reuse", "world_size", "pred_format", "eval_format")},
             **{

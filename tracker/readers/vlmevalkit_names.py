@@ -32,9 +32,7 @@ RANK_PICKLE = re.compile(r"(?P<rank>\d)(?P<world>\d{1,3})_(?P<dataset>.+)\.pkl$"
 """What one process of an inference leaves until all have ended: rank and number of processes, without anything between them."""
 _PICKLED_TABLE = re.compile(rb"\x80[\x02-\x05](?:\x95.{8})?\}", re.DOTALL)
 """How a pickle of answers by index begins: protocol, frame, an empty mapping."""
-_JUDGE = (
-    r"openai|gpt4|exact_matching|EM|verifier|(?:chatgpt|gpt|o\d|claude|gemini|qwen|deepseek|glm|llama|internlm|mistral|xverify)[\w.-]*?"
-)
+_JUDGE = r"openai|gpt4|exact_matching|EM|verifier|(?:chatgpt|gpt|o\d|claude|gemini|qwen|deepseek|glm|llama|internlm|mistral|xverify)[A-Za-z0-9.-]*"
 _ENDING = re.compile(
     rf"(?:^|_)(?:(?P<judge>{_JUDGE})_)?(?P<kind>(?:vanilla_)?result|auxmatch|judge|extract|(?:(?:clinical vqa task|department|perceptual granularity)_)?acc|score|fine|rating|metrics|cotpost)"
     rf"(?:_(?P<after>{_JUDGE}|fine))?$",
@@ -196,7 +194,7 @@ def _attach(folder: Folder, name: str, model: str, eval_id: str | None, found: d
             base.totals.append(path)
     elif base is not None:
         base.others.append(path)
-    elif suffix == ".xlsx" and _is_damaged(folder.head(name)) and match is None:
+    elif suffix == ".xlsx" and match is None and path.is_file() and _is_damaged(folder.head(name)):
         parts = told(stem, model, eval_id)
         if parts is not None and (stem.startswith(f"{model}_") or eval_id or _KNOWN.search(stem)):
             found[stem] = Group(*parts, stem, predictions=path)

@@ -74,6 +74,7 @@ class Verdicts:
     rule: str | None
     label: str
     by_index: dict[str, deque[Verdict]]
+    judge: str | None = None
     last: dict[str, Verdict] = field(default_factory=dict)
     count: int = 0
     used: int = 0
@@ -101,7 +102,7 @@ def read_verdicts(judged: Judged, dataset: str, known: frozenset[str] | None) ->
     refusals: list[Refusal] = []
     rows: list[dict[str, Any]] = []
     label = judged.judge or judged.path.stem.rpartition("_")[2]
-    found = Verdicts(judged.path, None, label, {})
+    found = Verdicts(judged.path, None, label, {}, judge=judged.judge)
     try:
         for piece in pieces(judged.path, report_cut=False):  # a log that was cut takes nothing from its verdict
             if isinstance(piece, Chunk):
