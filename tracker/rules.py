@@ -193,7 +193,11 @@ class Cell(Part):
         """The value of the field in a row."""
         if self.value is not None:
             return self.value
-        return next((found for name in self.columns if (found := reach(row, name)) is not None), None)
+        for name in self.columns:
+            found = row[name] if name in row else reach(row, name)
+            if found is not None:
+                return found
+        return None
 
 
 AROUND = "$"

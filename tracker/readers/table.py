@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tracker.table_rules import TableRule
 
 READER_NAME = "table"
+_NO_MODELS: list[tuple[dict[str, str], dict[str, Any], dict[str, str]]] = [({}, {}, {})]
 _DECIDING = ("question_id", "correct", "score", "prediction", "gold", "model", "benchmark")
 
 
@@ -62,7 +63,7 @@ class TableReader:
         if not _is_file(beside):
             return Source(reader=self.name, uri=uri, files=(path,), mapping={"sidecar": None})
         if study.table_rule(beside) is None and study.scores_rule(beside) is None:
-            return Source(reader=self.name, uri=uri, files=(path, beside.resolve()))
+            return Source(reader=self.name, uri=uri, files=(path, beside))
         return Source(reader=self.name, uri=uri, files=(path,), mapping={"sidecar": _digest(beside)})
 
 
@@ -81,6 +82,10 @@ class _Table:
         self.fixed = {name: value for name, value in given.items() if name in (*runs.KEYS, *runs.FACTS, "status")}
         self.fixed |= {"run_id": given["external_id"]} if "external_id" in given else {}
         self.free = {name: value for name, value in given.items() if name.startswith(("tags.", "settings."))}
+        self.cells = {field: cell for field, cell in rule.columns.items() if field != "question_id"}
+        self.correct_from = "correct of the sidecar"
+        if "correct" in rule.columns:
+            self.correct_from = next(iter(rule.columns["correct"].columns), "constant")
         self.used = {AROUND, *(name for cell in rule.columns.values() for name in cell.columns)}
         self.rows = NativeRows(rule)
         self.models = ModelColumns(rule) if rule.models else None
@@ -152,9 +157,9 @@ class _Table:
         mapped: list[dict[str, Any]] = []
         origin: list[int] = []
         for at, row in enumerate(rows):
-            place = "" if piece.unit == "line" else f"{piece.unit} {piece.lines[at]}: "
             native, problems = self._native(row)
             for problem in problems:
+                place = "" if piece.unit == "line" else f"{piece.unit} {piece.lines[at]}: "
                 yield Refusal(file=str(self.path), line=piece.lines[at], reason=place + problem, text=piece.text(at))
             mapped.extend(native)
             origin.extend([at] * len(native))
@@ -173,40 +178,44 @@ class _Table:
             key = self._key(row)
         except BadRowError as err:
             return [], [str(err)]
-        cells = {field: cell.of(row) for field, cell in self.rule.columns.items() if field != "question_id"}
-        cells |= self._beside(row, key, problems)
-        names = {field: cell.columns[0] if cell.columns else "constant" for field, cell in self.rule.columns.items()}
-        names |= {"correct": "correct of the sidecar"} if self.sidecar and "correct" in self.sidecar.rule.columns else {}
-        of_models = [({}, {}, {})] if self.models is None else self.models.of(row)
-        further = {f"settings.{name}": value for name, value in row.items() if name not in self.used and not self._is_model_s(name, value)}
+        cells = {field: cell.of(row) for field, cell in self.cells.items()}
+        if self.sidecar is not None:
+            cells |= self._beside(self.sidecar, row, key, problems)
+        of_models = _NO_MODELS if self.models is None else self.models.of(row)
+        further = self._further(row)
         native: list[dict[str, Any]] = []
         for run, own, columns in of_models:
             try:
-                for told, entry in self._unfold(cells | own):
-                    record = self.rows.native(told, (names | columns).get("correct", "")) | run
+                for told, entry in self._unfold({**cells, **own} if own else cells):
+                    record = self.rows.native(told, columns.get("correct", self.correct_from))
                     record["question_id"] = key if entry is None else f"{key}/{entry}"
-                    native.append(record | further | self.free)
+                    record.update(run)
+                    record.update(further)
+                    native.append(record)
             except BadRowError as err:
                 of_one = f"column {', '.join(columns.values())}: " if columns else ""
                 problems.append(of_one + str(err))
         return native, problems
 
-    def _is_model_s(self, name: str, value: Any) -> bool:
-        return self.models is not None and self.models.owns(name, value)
+    def _further(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns without a rule: they may be constant in the run, and are kept in its settings then."""
+        found = {f"settings.{name}": value for name, value in row.items() if name not in self.used}
+        if self.models is not None:
+            found = {name: value for name, value in found.items() if not self.models.owns(name.removeprefix("settings."), value)}
+        return found | self.free
 
-    def _beside(self, row: Mapping[str, Any], key: str, problems: list[str]) -> dict[str, Any]:
+    @staticmethod
+    def _beside(sidecar: SidecarRows, row: Mapping[str, Any], key: str, problems: list[str]) -> dict[str, Any]:
         """Cells that the sidecar has for a row; a question that it does not name keeps its record, and is reported."""
-        if self.sidecar is None:
-            return {}
         missing: list[str] = []
-        if self.sidecar.rule.on:
-            key, missing = joined(row, self.sidecar.rule.on)
-        found = None if missing else self.sidecar.of(key)
+        if sidecar.rule.on:
+            key, missing = joined(row, sidecar.rule.on)
+        found = None if missing else sidecar.of(key)
         if found is not None:
             return found
-        what = f"column {', '.join(missing)}: expected a value" if missing else f"{key} is not in the sidecar {self.sidecar.path.name}"
-        problems.append(f"{what} (the record is kept without {', '.join(self.sidecar.rule.columns)})")
-        return dict.fromkeys(self.sidecar.rule.columns)
+        what = f"column {', '.join(missing)}: expected a value" if missing else f"{key} is not in the sidecar {sidecar.path.name}"
+        problems.append(f"{what} (the record is kept without {', '.join(sidecar.rule.columns)})")
+        return dict.fromkeys(sidecar.rule.columns)
 
     def _unfold(self, cells: dict[str, Any]) -> list[tuple[dict[str, Any], int | None]]:
         """(cells by field, entry number): one, or one per entry of the cells that are lists."""

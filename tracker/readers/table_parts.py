@@ -167,7 +167,7 @@ def _columns(row: Mapping[str, Any], matches: Any, prefix: str = "") -> Iterator
 
 def sidecar_path(rule: TableRule, path: Path, groups: Mapping[str, str]) -> Path | None:
     """Where the sidecar of a table is: relative to the table."""
-    return None if rule.sidecar is None else path.parent / str(fill(rule.sidecar.file, groups))
+    return None if rule.sidecar is None else (path.parent / str(fill(rule.sidecar.file, groups))).resolve()
 
 
 class SidecarRows:
@@ -234,6 +234,6 @@ class SidecarRows:
 
 def joined(row: Mapping[str, Any], columns: Sequence[str]) -> tuple[str, list[str]]:
     """The key that some columns make, and which of them hold nothing."""
-    parts = [reach(row, name) for name in columns]
+    parts = [row[name] if name in row else reach(row, name) for name in columns]
     missing = [name for name, part in zip(columns, parts, strict=True) if is_missing(part)]
-    return "/".join(text(part) or "" for part in parts), missing
+    return "/".join([text(part) or "" for part in parts]), missing
