@@ -12,7 +12,7 @@ import ssl
 import threading
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -82,7 +82,18 @@ class Client:
         self._retries = int(_number("MLFLOW_HTTP_REQUEST_MAX_RETRIES", RETRIES))
         self._proxy = _proxy(parts.scheme, self._host)
         self._local = threading.local()
+        self._kept: set[http.client.HTTPConnection] = set()
+        self._closed = False
         self._reached = self._gone = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """Close the kept connections. Requests are still answered afterwards, each by a connection of its own."""
+        self._closed = True
+        while self._kept:
+            self._kept.pop().close()
 
     def get(self, path: str, query: Mapping[str, Any] | None = None, *, retries: int | None = None) -> dict[str, Any]:
         """The JSON object that a GET answers with."""
@@ -188,9 +199,11 @@ class Client:
             done = answer.isclosed() and not answer.will_close
             encoding = (answer.headers.get("Content-Encoding") or "").lower()
         finally:
-            if done:
+            if done and not self._closed:
                 self._local.connection = connection
+                self._kept.add(connection)
             else:
+                self._kept.discard(connection)
                 connection.close()
         return answer.status, answer.headers, _unpacked(content, encoding)
 

@@ -43,7 +43,8 @@ def find(address: str, study: Study, selection: Selection) -> list[Source]:
     An address copied from the browser (`.../#/experiments/3/runs/...`) means that experiment or run.
     """
     del study
-    return _Search(Client(server_address(address)), selection, _FRAGMENT.search(address.partition("#")[2])).sources()
+    with Client(server_address(address)) as client:
+        return _Search(client, selection, _FRAGMENT.search(address.partition("#")[2])).sources()
 
 
 def runs(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, MlflowRun | InputError]]:
@@ -52,7 +53,8 @@ def runs(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, Mlfl
 
     del study
     if sources:
-        yield from Reading(Client(address_of(sources[0]))).runs(sources)
+        with Client(address_of(sources[0])) as client:
+            yield from Reading(client).runs(sources)
 
 
 def read_many(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, Iterator[Batch | Refusal]]]:
