@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import tracker
 from tests.conftest import samples
 from tests.readers.harness import INGEST, matches, read, rows, sources, variants
 from tests.readers.test_xlsx import by_hand
@@ -317,6 +318,24 @@ def test_elsewhere_the_content_joins_and_positions_do_not(tmp_path: Path, datase
         tmp_path, "blink", [{"input": f"{words}\n{lettered(row)}", "blink_acc": 1.0} for words, row in zip(hinted, told, strict=True)]
     )
     assert [one["content_hash"] for one in ours.values()] == [one["content_hash"] for one in theirs.values()]
+
+
+@pytest.mark.parametrize("task", ["mmstar", "blink"])
+def test_a_database_holds_a_question_of_both_frameworks_once(tmp_path: Path, task: str) -> None:
+    told = predictions(5)
+    dump(told, folder(tmp_path) / f"{MODEL}_{task.upper()}.xlsx")
+    dump(judged(told, [1, 0, 1, 0, 1]), folder(tmp_path) / f"{MODEL}_{task.upper()}_openai_result.xlsx")
+    score = {
+        "mmstar": lambda row: {"average": {"question_id": row["index"], "l2_category": "x", "score": 0.0}},
+        "blink": lambda _: {"acc": 0.0},
+    }
+    lmms(tmp_path, task, [{"input": f"{row['question']}\n{lettered(row)}", **score[task](row)} for row in told])
+    with tracker.open(f"sqlite:///{tmp_path}/t.db", tmp_path / "lake") as store:
+        report = store.ingest(tmp_path / "outputs", tmp_path / "lmms")
+        assert not report.rejected
+        assert store.sql("select count(*), count(distinct question_id), count(distinct model) from answers").fetchall() == [(10, 5, 2)]
+        right = "select count(*) from (select sum(correct::int) as n from answers group by question_id) where n = 1"
+        assert store.sql(right).fetchall() == [(3,)]
 
 
 def test_an_id_of_the_data_set_goes_before_the_index(tmp_path: Path) -> None:
