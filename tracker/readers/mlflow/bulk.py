@@ -13,7 +13,8 @@ from tracker.readers.mlflow.artifacts import Places
 from tracker.readers.mlflow.database import LOGGED_ARTIFACTS, trace_owners
 from tracker.readers.mlflow.model import BIGGEST, MODEL_STATUS, LoggedModel, MlflowRun, Trace
 from tracker.readers.mlflow.points import points_of_runs
-from tracker.readers.values import number, whole
+from tracker.readers.mlflow.traces import MODEL_NAME, TOKEN_USAGE
+from tracker.readers.values import json_text, number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -189,13 +190,15 @@ class Bulk:
 
     def _traces(self, wanted: Sequence[str]) -> dict[str, Trace]:
         store = self.store
-        previews = [store.column("trace_info", name, alias="t.") for name in ("request_preview", "response_preview")]
+        names = ("request_preview", "response_preview", "input_tokens", "output_tokens")
+        columns = ", ".join(store.column("trace_info", name, alias="t.") for name in names)
         statement = (
-            f"SELECT t.request_id, t.status, t.execution_time_ms, t.timestamp_ms, {', '.join(previews)}"
+            f"SELECT t.request_id, t.status, t.execution_time_ms, t.timestamp_ms, {columns}"
             " FROM {wanted} trace_info t ON t.request_id = w.id"
         )
         traces: dict[str, Trace] = {}
-        for trace_id, status, duration, time, request, response in store.all(statement, wanted):
+        for trace_id, status, duration, time, request, response, *tokens in store.all(statement, wanted):
+            used = dict(zip(("input_tokens", "output_tokens"), tokens, strict=True)) if tokens != [None, None] else None
             traces[trace_id] = Trace(
                 trace_id=trace_id,
                 request=request,
@@ -203,6 +206,7 @@ class Bulk:
                 status=status,
                 duration_ms=number(duration).value,
                 timestamp_ms=whole(time),
+                metadata={} if used is None else {TOKEN_USAGE: json_text(used)},
             )
         for table, target in (("trace_request_metadata", "metadata"), ("trace_tags", "tags")):
             if store.has(table, "request_id"):
@@ -222,6 +226,11 @@ class Bulk:
         """Whole inputs and outputs, where the store holds spans (previews end after 1,000 characters)."""
         if not self.store.has("spans", "trace_id", "parent_span_id", "content"):
             return
+        if self.store.has("spans", "model_name"):
+            statement = "SELECT DISTINCT s.trace_id, s.model_name FROM {wanted} spans s ON s.trace_id = w.id AND s.model_name IS NOT NULL ORDER BY 1, 2"
+            for trace_id, name in self.store.all(statement, wanted):
+                if trace_id in traces:
+                    traces[trace_id].metadata.setdefault(MODEL_NAME, name)
         statement = "SELECT s.trace_id, s.content FROM {wanted} spans s ON s.trace_id = w.id AND s.parent_span_id IS NULL"
         for some in self.store.rows(statement, wanted):
             for trace_id, content in some:

@@ -197,11 +197,10 @@ class _Fingerprints:
         for row in store.all("SELECT request_id, status, execution_time_ms FROM trace_info"):
             state[row[0]] = [*row]
         if store.has("assessments", "trace_id"):
-            for trace, count, changed in store.all(
-                "SELECT trace_id, COUNT(*), MAX(last_updated_timestamp) FROM assessments GROUP BY trace_id"
-            ):
+            statement = "SELECT trace_id, COUNT(*), MAX(last_updated_timestamp), SUM(last_updated_timestamp % 1000000007) FROM assessments GROUP BY trace_id"
+            for trace, count, changed, total in store.all(statement):
                 if trace in state:
-                    state[trace] += [count, changed]
+                    state[trace] += [count, changed, str(total)]
                 for run in owners.get(trace, ()):
                     if isinstance(changed, int):
                         self._latest[run] = max(changed, self._latest.get(run, 0))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tracker.batch import AggregateScore, Batch, Refusal, RunHeader, Settings, empty_records
 from tracker.errors import InputError
 from tracker.readers.mlflow.points import LATEST_MS
+from tracker.readers.mlflow.traces import model_of
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, settings_from
 from tracker.readers.values import number
 
@@ -117,7 +118,7 @@ def header_of(run: MlflowRun, kind: Literal["evaluation", "training"], benchmark
     if run.partial and status == "finished":
         status, reason = "partial", run.partial
     return RunHeader(
-        model=_named(run, MODEL_KEYS) or run.experiment.strip() or run.experiment_id,
+        model=_named(run, MODEL_KEYS) or model_of(run.traces) or run.experiment.strip() or run.experiment_id,
         benchmark=benchmark or benchmark_of(run, kind),
         kind=kind,
         configuration=_configuration(run),

@@ -27,7 +27,6 @@ READ = (
 )  # fmt: skip
 """Every table that is read where it exists."""
 FETCHED = 50_000
-_MAPPED = 1 << 40
 _WAL = 2
 _BUSY_S = 30.0
 _RECOVER = "it may be cut off or damaged: copy it again, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`"
@@ -75,7 +74,7 @@ class Store:
         """
         try:
             yield from self._sqlite(statement, wanted) if self.is_sqlite else self._postgres(statement, wanted)
-        except sqlite3.Error as err:
+        except (sqlite3.Error, UnicodeDecodeError) as err:  # an engine's message about damaged bytes may itself be no UTF-8
             raise _unreadable(self.address, err) from err
         except Exception as err:
             if not _is_psycopg(err):
@@ -193,7 +192,7 @@ def _open_sqlite(address: Address) -> Store:
         )
     try:
         return _opened(path, address)
-    except (sqlite3.Error, OSError) as err:
+    except (sqlite3.Error, OSError, ValueError) as err:
         raise _unreadable(address, err) from err
 
 
@@ -224,7 +223,6 @@ def _opened(path: Path, address: Address | None = None) -> Store:
             f"file:{quote(str(place))}?{mode}", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
         )
         tables: dict[str, set[str]] = {}
-        connection.execute(f"PRAGMA mmap_size = {_MAPPED}")
         marks = ",".join("?" * len(READ))
         statement = f"SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.name IN ({marks})"
         for table, column in connection.execute(statement, READ):

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.delimited import csv_header
+
 from tracker.readers.keys import ID_FIELDS, question_key
 from tracker.readers.lines import json_document
 from tracker.readers.mlflow import grading
 from tracker.readers.mlflow.texts import ASKED, EXPECTED, answered, asked
 from tracker.readers.single import chunk_of
-from tracker.readers.tabular import PARQUET_MAGIC, Chunk, chunks, parquet_schema
+from tracker.readers.tabular import PARQUET_MAGIC, Chunk, chunks, csv_header, parquet_schema
 from tracker.readers.values import content_hash, is_missing, number, option_list, text
 
 if TYPE_CHECKING:

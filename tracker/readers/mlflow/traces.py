@@ -19,6 +19,8 @@ SCORER_TRACE = "mlflow.trace.sourceScorer"
 """Tag of a trace that a judge left behind, not the model."""
 SOURCES = ("CODE", "HUMAN", "LLM_JUDGE", "AI_JUDGE")
 """Who assesses, in order of trust."""
+MODEL_NAME = "mlflow.llm.model"
+"""Key under which a trace's metadata holds the model that its spans name."""
 OPTION_FIELDS = ("options", "choices")
 
 
@@ -94,12 +96,18 @@ def _row(trace: Trace, benchmark: str, primary: str | None, kinds: Mapping[str, 
     }
     for name, told in feedback(trace).items():
         graded = grading.score(told.get("value"), kinds.get(name))
-        if name == primary:
+        if name == primary and row["status"] is None:  # a record without an answer has no credit, whatever a scorer made of nothing
             source = str(told.get("source_type") or "")
             row |= {"correct": graded.correct, "score": graded.value, "score_rule": f"{name} ({source})" if source else name}
         else:
             row[f"scores.{name}"] = graded.value
     return row
+
+
+def model_of(traces: Iterable[Trace]) -> str | None:
+    """The model that answered, where all traces name the same."""
+    told = {trace.metadata[MODEL_NAME] for trace in traces if MODEL_NAME in trace.metadata and SCORER_TRACE not in trace.tags}
+    return told.pop() if len(told) == 1 else None
 
 
 def failed(trace: Trace) -> bool:
