@@ -107,8 +107,8 @@ def _task(source: Source) -> Iterator[Batch | Refusal]:
     details: list[Details] = []
     scores: list[AggregateScore] = []
     for judge, path, document in results:
-        found, problem = files.details_of(document or {}, len(rows), judge)
-        stated = files.scores(document or {}, len(rows) or (len(found.entries) if found else 0), judge)
+        found, problem = files.details_of(document or {}, 0 if predicted.damage else len(rows), judge)
+        stated = files.scores(document or {}, len(rows) if rows and not predicted.damage else len(found.entries) if found else 0, judge)
         scores += stated
         if found is not None:
             details.append(found)
@@ -123,7 +123,7 @@ def _task(source: Source) -> Iterator[Batch | Refusal]:
         raise InputError(message, where=str(main), hint="run OpenCompass again, or delete the file")
     table = Table(rows, details)
     stated_accuracy = next((number(document["accuracy"]).value for _, _, document in results if document and "accuracy" in document), None)
-    if table.kind in {"ppl", "ll"} and not details and not table.agrees(stated_accuracy):
+    if table.kind in {"ppl", "ll"} and not details and not predicted.damage and not table.agrees(stated_accuracy):
         table.by_equality = False
         differs = f"accuracy is {stated_accuracy}, but {table.accuracy():.4f} % of predictions are equal to gold: the records stay unscored"
         yield Refusal(file=str(main), reason=f"{differs} (evaluate again with --dump-eval-details)")
@@ -159,7 +159,7 @@ def _unfinished(
 def _header(model: str, dataset: str, configs: Sequence[Path], table: Table, main: Path, reason: str | None) -> RunHeader:
     mine, its = config.entries(configs, model, dataset)
     generates = table.kind == "gen"
-    told = {"model_abbr": model, "inference": table.kind if table.rows else None, "option_scores": table.scores_are, "stamp": _stamp(main)}
+    told = {"model_abbr": model, "inference": table.kind, "option_scores": table.scores_are, "stamp": _stamp(main)}
     return RunHeader(
         model=config.model_name(model, mine),
         benchmark=dataset,
@@ -179,17 +179,17 @@ def _stamp(main: Path) -> str | None:
 def _summary(source: Source) -> Iterator[Batch | Refusal]:
     main = Path(source.uri)
     known = {(model, dataset) for model, dataset in source.mapping["known"]}
-    runs: dict[tuple[str, str], list[AggregateScore]] = {}
-    for dataset, model, metric, value in summary_rows(main):
+    runs: dict[tuple[str, str], tuple[str, list[AggregateScore]]] = {}
+    for dataset, model, metric, mode, value in summary_rows(main):
         stated = number(value)
         if stated == (None, None):
             yield Refusal(file=str(main), reason=f"{dataset}, {metric}: expected a number, found {value[:80]!r} (write the summary again)")
         elif (model, dataset) not in known and model and dataset:
             one = AggregateScore(metric=metric or "score", value=stated.value, special=stated.special)
-            runs.setdefault((model, dataset), []).append(one)
+            runs.setdefault((model, dataset), (mode, []))[1].append(one)
     if not runs and not known:
         message = "holds no scores that can be used"
         raise InputError(message, where=str(main), hint="write the summary again, or delete the file")
-    for (model, dataset), scores in runs.items():
-        header = _header(model, dataset, source.files[1:], Table([]), main, None)
+    for (model, dataset), (mode, scores) in runs.items():
+        header = _header(model, dataset, source.files[1:], Table([], kind=mode), main, None)
         yield Batch(run=header, records=empty_records(), scores=tuple(scores))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracker.batch import Settings
 
 LARGEST = 16 << 20
-_DERIVED = re.compile(r"(?:[A-Za-z]\w*\.)+[A-Za-z][A-Za-z0-9]*_(?P<model>.+)")
+_DERIVED = re.compile(r"(?:[A-Za-z]\w*\.){2,}[A-Z][A-Za-z0-9]*_(?P<model>.+)")
 """A model without an abbreviation is named by its class's dotted path and the last two parts of its own."""
 
 
@@ -122,8 +122,9 @@ def few_shot(dataset: Mapping[str, Any]) -> int | None:
 
 
 def settings(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """Both entries, without what gives access to something."""
-    kept = {"model_config": plain(dict(model)), "dataset_config": plain(dict(dataset))}
+    """Both entries, without what gives access to something: `key` of a model is its API key."""
+    hidden = {name: "***" if name == "key" and isinstance(value, str | list) and value else value for name, value in model.items()}
+    kept = {"model_config": plain(hidden), "dataset_config": plain(dict(dataset))}
     return {key: value for key, value in kept.items() if value}
 
 

@@ -94,8 +94,8 @@ def is_predictions(path: Path) -> bool:
     return _PREDICTIONS.search(head) is not None or _TMP_LINE.search(head) is not None
 
 
-def summary_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
-    """(data set, model, metric, value) of a summary table; cells without a value are left out."""
+def summary_rows(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
+    """(data set, model, metric, mode, value) of a summary table; cells without a value are left out."""
     try:
         with path.open("rb") as stream:
             lines = stream.read(SUMMARY_BYTES).decode("utf-8-sig", "replace").replace("\0", "").splitlines()
@@ -108,7 +108,7 @@ def summary_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
     for row in rows[1:]:
         for model, value in zip(models, row[len(SUMMARY_HEADER) :], strict=False):
             if value.strip() not in {"", "-"}:
-                yield row[0], model, row[2], value
+                yield row[0], model, row[2], row[3], value
 
 
 Tasks = dict[tuple[str, str], Task]
