@@ -320,17 +320,27 @@ def test_elsewhere_the_content_joins_and_positions_do_not(tmp_path: Path, datase
     assert [one["content_hash"] for one in ours.values()] == [one["content_hash"] for one in theirs.values()]
 
 
-@pytest.mark.parametrize("task", ["mmstar", "blink"])
-def test_a_database_holds_a_question_of_both_frameworks_once(tmp_path: Path, task: str) -> None:
+BLINK = """
+[benchmarks.BLINK]
+aliases = ["blink"]
+"""
+
+
+@pytest.mark.parametrize(("dataset", "task"), [("VStarBench", "vstar_bench"), ("HRBench4K", "hrbench4k"), ("BLINK", "blink")])
+def test_a_database_holds_a_question_of_both_frameworks_once(tmp_path: Path, dataset: str, task: str) -> None:
+    """By its key where the data set has ids of its own, by its content elsewhere."""
     told = predictions(5)
-    dump(told, folder(tmp_path) / f"{MODEL}_{task.upper()}.xlsx")
-    dump(judged(told, [1, 0, 1, 0, 1]), folder(tmp_path) / f"{MODEL}_{task.upper()}_openai_result.xlsx")
-    score = {
-        "mmstar": lambda row: {"average": {"question_id": row["index"], "l2_category": "x", "score": 0.0}},
-        "blink": lambda _: {"acc": 0.0},
-    }
-    lmms(tmp_path, task, [{"input": f"{row['question']}\n{lettered(row)}", **score[task](row)} for row in told])
+    dump(told, folder(tmp_path) / f"{MODEL}_{dataset}.xlsx")
+    dump(judged(told, [1, 0, 1, 0, 1]), folder(tmp_path) / f"{MODEL}_{dataset}_openai_result.xlsx")
+    made: list[dict[str, Any]] = []
+    for row in told:
+        score = {"index": row["index"], "question_id": str(row["index"]), "score": 0.0, "gpt_score": 0.0, "category": "c"}
+        metric = {"VStarBench": "vstar_overall_acc", "HRBench4K": "average", "BLINK": "blink_acc"}[dataset]
+        made.append({"input": f"{row['question']}\n{lettered(row)}", metric: score})
+    lmms(tmp_path, task, made)
+    (tmp_path / "catalog.toml").write_text(BLINK)
     with tracker.open(f"sqlite:///{tmp_path}/t.db", tmp_path / "lake") as store:
+        store.import_catalog(tmp_path / "catalog.toml")
         report = store.ingest(tmp_path / "outputs", tmp_path / "lmms")
         assert not report.rejected
         assert store.sql("select count(*), count(distinct question_id), count(distinct model) from answers").fetchall() == [(10, 5, 2)]
