@@ -20,7 +20,7 @@ from tracker.batch import Batch, Refusal
 from tracker.errors import InputError
 from tracker.readers.base import Folder
 from tracker.readers.lighteval import READER
-from tracker.readers.lighteval_results import Results, Task, category_of, is_share, masked, says_correct, task_of
+from tracker.readers.lighteval_results import Results, Task, category_of, is_share, says_correct, task_of
 from tracker.study import Study
 
 STAMP = "2025-09-01T10-20-30.123456"
@@ -240,7 +240,8 @@ def test_names_of_metrics() -> None:
     assert not any(says_correct(name) for name in ("f1", "bleu", "truthfulqa_mc2"))
     assert not any(is_share(name, frozenset()) for name in ("bleu", "ppl", "judge_score_turn_1", "edit_distance", "BERTScore-F"))
     assert not is_share("acc", frozenset({"acc"}))
-    assert masked({"api_key": "x", "f": "<function f at 0x7f>"}) == {"api_key": "***", "f": "<function f>"}
+    told = Results({"config_general": {"api_key": "x", "f": "<function f at 0x7f>"}}).settings("a|0", None)
+    assert told["config_general"] == {"api_key": "***", "f": "<function f>"}
     other = Results({"results": {"mt|0": {"grade": 7.5, "acc": 1.0}}})
     assert other.other_scales("mt|0") == {"grade"}
 

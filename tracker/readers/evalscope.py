@@ -137,7 +137,7 @@ class _Run:
         spec = self.spec or {}
         model = told.model_of(self.config, self.report, self.folder) or text(spec.get("model_id")) or text(spec.get("model"))
         moments = [datetime.fromtimestamp(one, tz=UTC) for one in (min(times), max(times))] if times else [None, None]
-        settings = told.settings_of(self.config, self.arguments, self.report)
+        settings = told.settings_of(self.config, self.arguments, self.report, spec)
         return RunHeader(
             model=model or "unknown",
             benchmark=self.report.benchmark() or self.benchmark,
@@ -147,7 +147,7 @@ class _Run:
             n_expected=self.report.requested(),
             started_at=moments[0],
             ended_at=moments[1],
-            settings=settings | ({"model_spec": told.masked(dict(spec))} if spec else {}),
+            settings=settings,
         )
 
     def _reason(self, subsets: Sequence[Subset]) -> str | None:

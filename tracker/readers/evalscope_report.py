@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import AggregateScore, Settings
 from tracker.errors import InputError
 from tracker.readers.lines import json_document
+from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import NOTHING, number, text, whole
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-_SECRET = re.compile(r"(?:^|[_-])(?:api_?keys?|secrets?|passwords?|tokens?|authorization)$", re.IGNORECASE)
 _NOT_KEPT = frozenset(
     {"dataset_args", "resolved_benchmarks", "description", "dataset_description", "judge_model_args", "analysis", "data_statistics"}
 )
@@ -190,23 +190,17 @@ def model_of(config: Mapping[str, Any], report: Report, folder: str) -> str | No
     return named or full
 
 
-def settings_of(config: Mapping[str, Any], arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
+def settings_of(config: Mapping[str, Any], arguments: Mapping[str, Any], report: Report, spec: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that is not mapped, without long descriptions and without secrets."""
     kept = {name: value for name, value in config.items() if name not in _NOT_KEPT}
     if arguments:
         kept["dataset_args"] = {name: value for name, value in arguments.items() if name not in _NOT_KEPT}
+    kept["model_spec"] = dict(spec)
     for name in ("perf_metrics", "execution_summary", "judge_summary"):
         if report.document.get(name):
             kept[f"report_{name}"] = report.document[name]
     told: dict[str, Any] = masked({name: value for name, value in kept.items() if value not in (None, {}, [])})
     return told
-
-
-def masked(value: Any) -> Any:
-    """A JSON value without what gives access to something."""
-    if isinstance(value, dict):
-        return {str(key): "***" if isinstance(one, str) and one and _SECRET.search(str(key)) else masked(one) for key, one in value.items()}
-    return [masked(one) for one in value] if isinstance(value, list) else value
 
 
 def _prompt(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:

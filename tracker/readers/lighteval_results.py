@@ -12,7 +12,7 @@ from tracker.batch import AggregateScore, Settings
 from tracker.errors import InputError
 from tracker.readers.base import read_head
 from tracker.readers.lines import json_document
-from tracker.readers.lm_results import parse_model_args
+from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.setting import settings_from
 from tracker.readers.values import number, text, whole
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STAMP = r"\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?"
-_SECRET = re.compile(r"(?:^|[_-])(?:api_?keys?|secrets?|passwords?|tokens?|authorization)$", re.IGNORECASE)
 _PLAIN_SUITES = frozenset({"", "lighteval", "community", "custom", "extended"})
 """Suites that say nothing of how a task is asked; of any other the name is the prompt (`leaderboard`, `original`, `helm`, ...)."""
 _CORRECT = re.compile(
@@ -36,7 +35,6 @@ _NO_SHARE = re.compile(
     re.IGNORECASE,
 )
 _RESULTS = re.compile(rb'\n  "results"\s*:\s*')
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Task(NamedTuple):
@@ -196,20 +194,6 @@ def says_correct(name: str) -> bool:
     """Whether a metric of this name says right or wrong; what stands behind a colon are its parameters."""
     plain = name.partition(":")[0]
     return is_binary(plain) or _CORRECT.fullmatch(plain) is not None
-
-
-def masked(value: Any) -> Any:
-    """A JSON value without memory addresses and without what gives access to something."""
-    if isinstance(value, dict):
-        return {str(key): "***" if isinstance(one, str) and one and _SECRET.search(str(key)) else masked(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [masked(one) for one in value]
-    return _ADDRESS.sub("", value) if isinstance(value, str) and "<" in value else value
-
-
-def arguments_of(value: Any) -> Mapping[str, Any]:
-    """Model arguments as a mapping, also where they are text like `a=1,b=c`."""
-    return parse_model_args(value)
 
 
 def _names(task: str) -> list[str]:
