@@ -31,7 +31,9 @@ BASIC = 'question_id = "id"\nprediction = "out"\ngold = "ans"\n'
 def study(folder: Path, columns: str, options: str = "", *, model: str | None = "m1", more: str = "") -> Study:
     path = folder / "study.toml"
     named = f'model = "{model}"\n' if model else ""
-    path.write_text(f"[[table]]\nfiles = '(?:^|/)t(?:_[a-z]+)?(?:\\.[a-z]+)?$'\nbenchmark = \"b\"\n{named}{options}\n[table.columns]\n{columns}\n{more}")
+    path.write_text(
+        f"[[table]]\nfiles = '(?:^|/)t(?:_[a-z]+)?(?:\\.[a-z]+)?$'\nbenchmark = \"b\"\n{named}{options}\n[table.columns]\n{columns}\n{more}"
+    )
     return Study.load(path)
 
 
@@ -215,6 +217,46 @@ def test_a_sheet_that_is_not_there_and_a_damaged_workbook(tmp_path: Path) -> Non
         (tmp_path / "t.xlsx").write_bytes(whole[:size])
         with pytest.raises(InputError):
             read(READER, tmp_path / "t.xlsx", study(tmp_path, BASIC, 'sheet = "answers"'))
+
+
+def test_text_that_is_not_utf8_costs_its_row_of_a_parquet_file(tmp_path: Path) -> None:
+    rows = [{"id": "a", "out": "A", "ans": "A"}, {"id": "bbbb", "out": "B", "ans": "A"}, {"id": "c", "out": "B", "ans": "B"}]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, use_dictionary=False, compression="none")
+    path.write_bytes(path.read_bytes().replace(b"bbbb", b"b\xffbb", 1))
+    found = read(READER, path, study(tmp_path, BASIC))
+    assert answers(found) == [("m1", "a", True), ("m1", "c", True)]
+    assert found.reasons == {2: "row 2: text that is not UTF-8 (run its writer again)"}
+
+
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "tsv", "parquet", "xlsx"])
+def test_a_file_cut_anywhere_gives_its_whole_rows_or_a_reason(tmp_path: Path, suffix: str) -> None:
+    rows = [{"id": at, "out": "AB"[at % 2], "ans": "A"} for at in range(30)]
+    path = tmp_path / f"t.{suffix}"
+    if suffix in {"json", "jsonl"}:
+        path.write_text(json.dumps(rows) if suffix == "json" else "".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif suffix == "xlsx":
+        workbook(path, [list(rows[0]), *map(list, (row.values() for row in rows))])
+    else:
+        with path.open("w", newline="") as stream:
+            csv.writer(stream, delimiter="\t" if suffix == "tsv" else ",").writerows([rows[0], *(row.values() for row in rows)])
+    rule = study(tmp_path, BASIC, 'sheet = "answers"' if suffix == "xlsx" else "")
+    whole = path.read_bytes()
+    expected = answers(read(READER, path, rule))
+    assert len(expected) == 30
+    for size in range(0, len(whole), max(1, len(whole) // 40)):
+        path.write_bytes(whole[:size])
+        try:
+            found = read(READER, path, rule)
+        except InputError:
+            assert size < len(whole) / 10 or suffix in {"json", "parquet", "xlsx"}  # these say what they hold at their end
+            continue
+        got = answers(found)
+        kept = len(got) - (suffix in {"csv", "tsv"})  # the last cell of a line may be cut without a trace
+        assert got[:kept] == expected[:kept]
+        assert (found.header.status == "partial") is bool(found.refusals)
 
 
 class _Trap:

@@ -172,8 +172,8 @@ def parquet_schema(path: Path) -> pa.Schema:
 
     try:
         return pq.read_schema(path)
-    except (pa.ArrowException, OSError) as err:
-        message = f"Parquet file that cannot be read: {str(err).splitlines()[0]}"
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
+        message = f"Parquet file that cannot be read: {_first_line(err)}"
         raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
 
 
@@ -285,11 +285,40 @@ def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
             start = done
             try:
                 for batch in file.iter_batches(batch_size=CHUNK_ROWS, row_groups=[group]):
-                    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-                    yield Chunk(columns=columns, lines=list(range(done + 1, done + 1 + batch.num_rows)), unit="row")
+                    lines = list(range(done + 1, done + 1 + batch.num_rows))
+                    for row in _undecodable(batch):
+                        reason = f"row {lines[row]}: text that is not UTF-8 (run its writer again)"
+                        yield Refusal(file=str(path), line=lines[row], reason=reason)
+                        lines[row] = 0
+                    kept = [row for row, line in enumerate(lines) if line]
+                    whole = batch if len(kept) == len(lines) else batch.take(pa.array(kept, pa.int64()))
+                    if kept:
+                        columns = dict(zip(whole.schema.names, whole.columns, strict=True))
+                        yield Chunk(columns=columns, lines=[lines[row] for row in kept], unit="row")
                     done += batch.num_rows
-            except (pa.ArrowException, OSError) as err:
-                reason = f"row group {group} cannot be read: {str(err).splitlines()[0]} (run its writer again)"
+            except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
+                reason = f"row group {group} cannot be read: {_first_line(err)} (run its writer again)"
                 yield Refusal(file=str(path), line=done + 1, reason=reason)
                 yield Truncated(done + 1)
             done = start + file.metadata.row_group(group).num_rows
+
+
+def _undecodable(batch: pa.RecordBatch) -> list[int]:
+    """Rows that hold bytes which their column's type forbids, such as text that is not UTF-8."""
+    if _is_valid(batch):
+        return []
+    return [row for row in range(batch.num_rows) if not _is_valid(batch.slice(row, 1))]
+
+
+def _is_valid(batch: pa.RecordBatch) -> bool:
+    import pyarrow as pa
+
+    try:
+        batch.validate(full=True)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def _first_line(err: Exception) -> str:
+    return str(err).splitlines()[0] if str(err) else type(err).__name__
