@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +23,7 @@ from tracker.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tracker.batch import RunHeader
 
@@ -69,8 +69,10 @@ def test_zero_that_the_converter_writes_for_text_is_no_score() -> None:
     (path,) = (INGEST / "every_eval_ever" / "lm_eval_text_metrics").rglob("*_samples.jsonl")
     raw = [json.loads(line) for line in path.read_text().splitlines()]
     assert {row["evaluation"]["score"] for row in raw} == {0.0}
-    batches, _ = read(READER, path.parent)
-    assert [row["correct"] for row in rows(batches)] == [True, True, True]
+    (batch,), _ = read(READER, path.parent)
+    assert [row["correct"] for row in rows([batch])] == [False, False, False]
+    assert batch.record_scores is not None
+    assert [(row["scorer"], row["score"]) for row in batch.record_scores.to_pylist()] == [("exact_match,flexible-extract", 1.0)] * 3
 
 
 def test_two_filters_and_two_metrics_are_one_record_a_sample() -> None:
@@ -84,7 +86,7 @@ def test_two_filters_and_two_metrics_are_one_record_a_sample() -> None:
     assert held == {"exact_match,flexible-extract": 4, "bleu,strict-match": 4, "bleu,flexible-extract": 4}
 
 
-@pytest.mark.parametrize("name", ["346d2d28-247d-441f-b607-6c1e29e79e2f.json", "346d2d28-247d-441f-b607-6c1e29e79e2f_samples.jsonl"])
+@pytest.mark.parametrize("name", ["1c84f707-404a-4d60-9bbc-cbc574e5c632.json", "1c84f707-404a-4d60-9bbc-cbc574e5c632_samples.jsonl"])
 def test_one_file_named_alone_brings_the_other(name: str) -> None:
     (path,) = CONVERTED.rglob(name)
     (source,) = READER.find(Folder(path.parent, [name]), Study.empty())
@@ -152,7 +154,7 @@ def test_times(written: Any, read_as: str | None) -> None:
 
 def test_rows_far_beyond_a_chunk_stay_one_run(tmp_path: Path) -> None:
     """Two benchmarks alternate, each with two metrics, in more rows than one chunk holds."""
-    row = json.loads((next(CONVERTED.rglob("*346d2d28*.jsonl"))).read_text().splitlines()[0])
+    row = json.loads((next(CONVERTED.rglob("1c84f707-404a-4d60-9bbc-cbc574e5c632_samples.jsonl"))).read_text().splitlines()[0])
     count = 2_500
     with (tmp_path / "rows.jsonl").open("w") as stream:
         for number in range(count):

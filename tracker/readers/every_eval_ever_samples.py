@@ -102,7 +102,10 @@ class Seen:
 
 @dataclass(slots=True)
 class Samples:
-    """A samples file that was looked through: its runs and their metrics; `primary` is the first whose scores are shares of right answers."""
+    """A samples file that was looked through: its runs and their metrics.
+
+    `primary` is the first metric, in the document's order and then the file's, whose scores are shares of right answers.
+    """
 
     path: Path
     document: Document
@@ -145,7 +148,9 @@ class Samples:
             seen = self.metrics.setdefault(place.run, {}).setdefault(place.metric, Seen(result=place.result))
             seen.learn(_score(row).value)
         for run, metrics in self.metrics.items():
-            self.primary[run] = next((name for name, seen in metrics.items() if name is not None and seen.is_share(name)), None)
+            stated = [result.label for result in self.document_of(run.evaluation_id).of_benchmark(run.benchmark)]
+            order = dict.fromkeys([*stated, *(name for name in metrics if name is not None)])
+            self.primary[run] = next((name for name in order if name in metrics and metrics[name].is_share(name)), None)
         if several := {run for run, metrics in self.metrics.items() if len(metrics) > 1}:
             self._gather(several)
 
