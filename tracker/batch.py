@@ -92,7 +92,7 @@ METRIC_POINTS = pa.schema(
         pa.field("logged_at", pa.timestamp("us", tz="UTC")),
     ]
 )
-"""Points of training curves."""
+"""Points of training curves; `seq` numbers the points of one (metric, step) of a batch from 0, in their order."""
 
 
 PRECISIONS = {

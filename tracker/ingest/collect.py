@@ -35,6 +35,7 @@ class Collector:
         self._runs: list[ReadRun] = []
         self._ordinals: dict[tuple[Any, ...], int] = {}
         self._positions: list[int] = []
+        self._asked: list[bool] = []
         self._points = Points(folder)
         self._records = Spool(folder, RECORDS)
         self._questions = Spool(folder, QUESTIONS)
@@ -55,6 +56,7 @@ class Collector:
         if ordinal == len(self._runs):
             self._runs.append(ReadRun(header=header))
             self._positions.append(0)
+            self._asked.append(False)
         self._keep(ordinal, item)
         run = self._runs[ordinal]
         run.header = header
@@ -74,7 +76,7 @@ class Collector:
         for ordinal, labels in self._labels.runs():
             self._runs[ordinal].labels = first_per_key(labels.drop_columns(["run", "position"]), ["key", "scheme", "source"])
         for ordinal, run in enumerate(self._runs):
-            run.labels_digest = table_digest(run.labels)
+            run.labels_digest = table_digest(run.labels) if run.labels.num_rows else ""
             run.metric_points = self._points.held(ordinal)
             run.header = completeness(run, self.study)
         self._discard_spools()
@@ -103,17 +105,20 @@ class Collector:
     def _keep(self, ordinal: int, item: Batch) -> None:
         start = self._positions[ordinal]
         self._positions[ordinal] += item.records.num_rows
-        self._records.add(ordinal, item.records)
+        if item.records.num_rows:
+            self._records.add(ordinal, item.records)
         if item.record_scores is not None and item.record_scores.num_rows:
             extra = item.record_scores
             self._scores.add(ordinal, extra.set_column(0, "row", pc.add(extra.column("row"), start)))
         if item.questions is not None:
+            self._asked[ordinal] |= item.questions.num_rows > 0
             self._questions.add(ordinal, item.questions)
         if item.labels is not None:
             self._labels.add(ordinal, item.labels)
         if item.metric_points is not None and item.metric_points.num_rows:
             self._points.add(ordinal, item.metric_points.cast(METRIC_POINTS))
-        self._unnamed.add(ordinal, _unnamed_questions(item))
+        if item.records.num_rows:
+            self._unnamed.add(ordinal, _unnamed_questions(item))
 
     def _finish_questions(self) -> None:
         """Distinct questions of each run; runs that say the same share one table."""
@@ -121,6 +126,10 @@ class Collector:
         shared: dict[str, pa.Table] = {}
         named = _Aligned(self._questions.runs())
         for ordinal, run in enumerate(self._runs):
+            if not run.n_records and not self._asked[ordinal]:
+                run.facts_digest = _NOTHING.digest
+                run.questions = _NOTHING.questions
+                continue
             told = [table.drop_columns(["run", "position"]) for table in (named.of(ordinal), unnamed.of(ordinal)) if table is not None]
             facts = _facts_of(pa.concat_tables(told) if told else QUESTIONS.empty_table())
             run.facts_digest = facts.digest
@@ -216,6 +225,10 @@ def distinct_questions(table: pa.Table) -> pa.Table:
     codes = pc.fill_null(hashes.indices, -1).to_numpy()
     repeats = np.bincount(codes[codes >= 0], minlength=len(hashes.dictionary) + 1) > 1
     return table.append_column("hash_repeats", pa.array(np.where(codes >= 0, repeats[codes], np.False_)))
+
+
+_NOTHING = _Facts(told=QUESTIONS.empty_table(), questions=distinct_questions(QUESTIONS.empty_table()), digest="")
+"""What a run without questions tells."""
 
 
 def first_per_key(table: pa.Table, keys: list[str]) -> pa.Table:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracker.batch import METRIC_POINTS
+from tracker.ingest.reading import NO_POINTS
 from tracker.ingest.spool import HELD_ROWS, Finished, Rows, Spool
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Points:
     def held(self, run: int) -> pa.Table:
         """The points of a run, as long as those of all runs are few."""
         tables = self._held.get(run)
-        return METRIC_POINTS.empty_table() if not tables else numbered(pa.concat_tables(tables))
+        if not tables:
+            return NO_POINTS
+        return tables[0] if len(tables) == 1 else numbered(pa.concat_tables(tables))  # within a batch its reader has numbered them
 
     def close(self) -> Rows:
         """The points of all runs, where they are many."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+NO_QUESTIONS, NO_LABELS, NO_POINTS = QUESTIONS.empty_table(), LABELS.empty_table(), METRIC_POINTS.empty_table()
+
+
 @dataclass(slots=True, kw_only=True)
 class ReadRun:
     """One run as it was read, without its records."""
@@ -24,12 +27,12 @@ class ReadRun:
     n_records: int = 0
     n_repeated: int = 0
     """Records of questions that were answered before in the same repetition."""
-    questions: pa.Table = field(default_factory=QUESTIONS.empty_table)
+    questions: pa.Table = NO_QUESTIONS
     facts_digest: str = ""
-    labels: pa.Table = field(default_factory=LABELS.empty_table)
+    labels: pa.Table = NO_LABELS
     labels_digest: str = ""
     scores: list[AggregateScore] = field(default_factory=list)
-    metric_points: pa.Table = field(default_factory=METRIC_POINTS.empty_table)
+    metric_points: pa.Table = NO_POINTS
     """Its metric points, where those of all runs of the source are few."""
     nul_characters: int = 0
 

@@ -63,6 +63,8 @@ def short_name(name: str) -> str:
 def clean_table(table: pa.Table) -> tuple[pa.Table, int]:
     """A table whose texts hold no NUL character, which PostgreSQL cannot keep, and no name too long; also how many had a NUL."""
     replaced = 0
+    if not table.num_rows:
+        return table, 0
     for position, one in enumerate(table.schema):
         if pa.types.is_string(one.type) and _may_hold_nul(table.column(position)):
             column = table.column(position)
@@ -76,8 +78,10 @@ def clean_table(table: pa.Table) -> tuple[pa.Table, int]:
 
 def _may_hold_nul(column: pa.ChunkedArray) -> bool:
     """Whether the bytes behind a column hold a zero; far quicker than a look at each text."""
-    data = [chunk.buffers()[2] for chunk in column.chunks]
-    return any(buffer is not None and buffer.to_pybytes().find(b"\0") >= 0 for buffer in data)
+    data = [buffer for chunk in column.chunks if (buffer := chunk.buffers()[2]) is not None]
+    if sum(buffer.size for buffer in data) > 2 * column.nbytes:  # a slice of something larger
+        return bool(pc.any(pc.match_substring(column, NUL)).as_py())
+    return any(buffer.to_pybytes().find(b"\0") >= 0 for buffer in data)
 
 
 def clean_header(header: RunHeader) -> tuple[RunHeader, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,16 @@ SORT_MEMORY = "256MB"
 PLACE = (pa.field("run", pa.int32(), nullable=False), pa.field("position", pa.int64(), nullable=False))
 
 
+@cache
+def _placed(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([*PLACE, *schema])
+
+
 class Spool:
     """Tables of one schema, each of one run; `position` counts the rows of a run in the order they came."""
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self.schema = pa.schema([*PLACE, *schema])
+        self.schema = _placed(schema)
         self._columns = schema
         self._folder = folder
         self._path: Path | None = None
@@ -64,7 +70,9 @@ class Spool:
     def runs(self) -> Iterator[tuple[int, pa.Table]]:
         """The rows of each run, runs in the order of their numbers."""
         if self._sink is None:
-            table = pa.concat_tables(self._pieces) if self._pieces else self.schema.empty_table()
+            if not self._pieces:
+                return
+            table = pa.concat_tables(self._pieces)
             if self._interleaved:
                 table = table.sort_by([("run", "ascending"), ("position", "ascending")])
             yield from joined(split(table))
