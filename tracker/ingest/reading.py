@@ -27,12 +27,12 @@ class ReadRun:
     n_records: int = 0
     n_repeated: int = 0
     """Records of questions that were answered before in the same repetition."""
-    questions: pa.Table = NO_QUESTIONS
+    questions: pa.Table = field(default_factory=lambda: NO_QUESTIONS)
     facts_digest: str = ""
-    labels: pa.Table = NO_LABELS
+    labels: pa.Table = field(default_factory=lambda: NO_LABELS)
     labels_digest: str = ""
     scores: list[AggregateScore] = field(default_factory=list)
-    metric_points: pa.Table = NO_POINTS
+    metric_points: pa.Table = field(default_factory=lambda: NO_POINTS)
     """Its metric points, where those of all runs of the source are few."""
     nul_characters: int = 0
 
