@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal, RunHeader, Source
 from tracker.errors import InputError
-from tracker.readers.helm_rows import Answer, Place, Rows, by_run, joined, shown
-from tracker.readers.helm_spec import Spec, main_split, perturbed, scores_of
+from tracker.readers.helm_rows import Answer, Place, Rows, by_run, joined, judged, shown
+from tracker.readers.helm_spec import Spec, main_split, perturbation_name, perturbed, scores_of
 from tracker.readers.lines import LFS_POINTER, json_document
 from tracker.readers.single import chunk_of, run_batches
+from tracker.readers.tabular import without_gc
 from tracker.readers.values import number, text
 
 if TYPE_CHECKING:
@@ -105,16 +106,17 @@ def _read(source: Source) -> Iterator[Batch | Refusal]:
     paths = {path.name: path for path in source.files}
     files = _Files(paths, [])
     main = Path(source.uri)
-    spec, states = _spec_and_states(files, main.parent.name)
-    statistics = files.read(STATISTICS, list)
-    predictions = shown(files.read(PREDICTIONS, list))
-    if not states and INSTANCES in paths:
-        states = _states_of(files.read(INSTANCES, list), statistics, predictions)
-    places = {"states": str(paths.get(STATES, paths.get(INSTANCES, main))), "statistics": str(paths.get(STATISTICS, main))}
-    answers, refused = joined(states, statistics, places)
+    with without_gc():
+        statistics, odd = judged(files.read(STATISTICS, list), str(paths.get(STATISTICS, main)))
+        spec, states = _spec_and_states(files, main.parent.name)
+        predictions = shown(files.read(PREDICTIONS, list))
+        if not states and INSTANCES in paths:
+            states = _states_of(files.read(INSTANCES, list), [*statistics, *predictions])
+        answers, refused = joined(states, statistics, str(paths.get(STATES, paths.get(INSTANCES, main))))
+        del states, statistics
     totals = files.read(TOTALS, list)
     yield from files.refusals
-    yield from refused
+    yield from (*refused, *odd)
     if not answers and not totals:
         message = "holds no answers and no statistics that can be used"
         raise InputError(message, where=str(main), hint="write the run folder again with helm-run")
@@ -142,21 +144,14 @@ def _spec_and_states(files: _Files, folder: str) -> tuple[Spec, list[Any]]:
     return spec, states if isinstance(states, list) else []
 
 
-def _states_of(instances: Sequence[Any], statistics: Sequence[Any], predictions: Mapping[Place, Any]) -> list[Any]:
+def _states_of(instances: Sequence[Any], places: Sequence[Place]) -> list[Any]:
     """Request states as far as instances tell them, for what was answered: where scenario_state.json itself is not there."""
-    known: dict[tuple[Any, Any], Any] = {}
+    known: dict[tuple[str | None, str | None], Any] = {}
     for one in instances:
-        if isinstance(one, dict) and isinstance(one.get("id"), str):
-            known.setdefault((one["id"], repr(one.get("perturbation"))), one)
-    asked: dict[tuple[Any, Any, Any], Any] = {}
-    for one in (*statistics, *predictions.values()):
-        if not isinstance(one, dict) or not isinstance(one.get("instance_id"), str):
-            continue
-        mine = (one["instance_id"], repr(one.get("perturbation")))
-        trial = one.get("train_trial_index")
-        if mine in known and isinstance(trial, int):
-            asked.setdefault((*mine, trial), {"instance": known[mine], "train_trial_index": trial})
-    return list(asked.values())
+        if isinstance(one, dict):
+            known.setdefault((text(one.get("id")), perturbation_name(one.get("perturbation"))), one)
+    asked = (place for place in dict.fromkeys(places) if (place.instance, place.perturbation) in known)
+    return [{"instance": known[place.instance, place.perturbation], "train_trial_index": place.trial} for place in asked]
 
 
 def _runs(

@@ -37,7 +37,21 @@ class Answer:
     split: str | None = None
 
 
-def joined(states: Sequence[Any], statistics: Sequence[Any], files: Mapping[str, str]) -> tuple[list[Answer], list[Refusal]]:
+def judged(statistics: Sequence[Any], file: str) -> tuple[dict[Place, Answer], list[Refusal]]:
+    """What per-instance statistics say, as answers without request states; several entries of one place are one answer."""
+    found: dict[Place, Answer] = {}
+    refused: list[Refusal] = []
+    for position, told in enumerate(statistics, 1):
+        entry = _mapping(told)
+        place = _place(entry.get("instance_id"), entry.get("perturbation"), entry.get("train_trial_index"))
+        if place is None or not isinstance(entry.get("stats"), list):
+            refused.append(_bad(file, "entry", position, "an instance_id, a train_trial_index and a list of stats", told))
+            continue
+        _add(found.setdefault(place, Answer(place, position)), entry["stats"])
+    return found, refused
+
+
+def joined(states: Sequence[Any], statistics: Mapping[Place, Answer], file: str) -> tuple[list[Answer], list[Refusal]]:
     """Answers in the order of request states, then those of which there are only statistics."""
     answers: dict[tuple[Place, int], Answer] = {}
     refused: list[Refusal] = []
@@ -45,20 +59,16 @@ def joined(states: Sequence[Any], statistics: Sequence[Any], files: Mapping[str,
         instance = _mapping(_mapping(state).get("instance"))
         place = _place(instance.get("id"), instance.get("perturbation"), _mapping(state).get("train_trial_index"))
         if place is None:
-            refused.append(_bad(files["states"], "request state", position, "an instance with an id and a train_trial_index", state))
+            refused.append(_bad(file, "request state", position, "an instance with an id and a train_trial_index", state))
             continue
         asked = 0
         if state.get("reference_index") is None:
             while (place, asked) in answers:
                 asked += 1
         answers.setdefault((place, asked), Answer(place, position, split=text(instance.get("split")))).states.append(state)
-    for position, told in enumerate(statistics, 1):
-        entry = _mapping(told)
-        place = _place(entry.get("instance_id"), entry.get("perturbation"), entry.get("train_trial_index"))
-        if place is None or not isinstance(entry.get("stats"), list):
-            refused.append(_bad(files["statistics"], "entry", position, "an instance_id, a train_trial_index and a list of stats", told))
-            continue
-        _add(answers.setdefault((place, 0), Answer(place, position)), entry["stats"])
+    for place, told in statistics.items():
+        answer = answers.setdefault((place, 0), told)
+        answer.stats, answer.split = told.stats, answer.split or told.split
     return list(answers.values()), refused
 
 
