@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tests.conftest import ROOT, samples
 from tests.readers.tables import Read, finds, read
 from tracker.errors import InputError, UsageError
+from tracker.readers.base import Folder
 from tracker.readers.score_rows import score_of
 from tracker.readers.score_table import READER
 from tracker.study import Study
@@ -379,3 +381,15 @@ def test_a_public_summary_by_rule() -> None:
     assert sorted(
         (str(batch.run.benchmark), str(batch.run.configuration.prompt), one.value, one.n) for batch in found.batches for one in batch.scores
     ) == sorted((row["dataset"], row["group"], float(row["accuracy"]), int(row["n_samples"])) for row in raw)
+
+
+def test_editing_a_rule_reads_its_tables_again_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text(BOARD)
+    (tmp_path / "study.toml").write_text(f"[[scores]]\nfiles = 's\\.csv$'\n{WIDE}benchmarks = [\"MMStar\"]\n")
+    one = Study.load(tmp_path / "study.toml")
+    (source,) = READER.find(Folder(tmp_path, ["s.csv"]), one)
+    (tmp_path / "study.toml").write_text(f"[[scores]]\nfiles = 's\\.csv$'\n{WIDE}benchmarks = [\"MMMU\"]\n")
+    other = Study.load(tmp_path / "study.toml")
+    assert one.effective(source) != other.effective(source)
+    elsewhere = replace(source, reader="native", uri=str(tmp_path / "n.csv"))
+    assert one.effective(elsewhere) == other.effective(elsewhere) == {}

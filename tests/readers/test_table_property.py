@@ -55,7 +55,7 @@ def run(rows: list[dict[str, Any]], rule: dict[str, Any], suffix: str = "jsonl",
 
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
     names = list(rows[0])
-    cells = [[row.get(name) for name in names] for row in rows]
+    cells: list[list[Any]] = [names, *([row.get(name) for name in names] for row in rows)]
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     elif path.suffix == ".json":
@@ -67,12 +67,12 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
         with xlsxwriter.Workbook(path, {"strings_to_numbers": False, "strings_to_formulas": False, "strings_to_urls": False}) as book:
             page = book.add_worksheet()
-            for at, row in enumerate([names, *cells]):
+            for at, row in enumerate(cells):
                 for column, cell in enumerate(row):
                     (page.write_string if isinstance(cell, str) else page.write)(at, column, cell)
     else:
         with path.open("w", newline="", encoding="utf-8") as stream:
-            csv.writer(stream, delimiter="\t" if path.suffix == ".tsv" else ",").writerows([names, *cells])
+            csv.writer(stream, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(cells)
 
 
 def per_model(found: Read | None) -> dict[str, list[dict[str, Any]]]:
