@@ -6,7 +6,6 @@ Written from the public schemas 0.2.0 to 0.3.0 and from what the converters of t
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,6 +17,7 @@ from tracker.batch import AggregateScore, RunHeader, Settings
 from tracker.errors import SourceFormatError
 from tracker.readers.columns import moment
 from tracker.readers.lines import json_document
+from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_results import parse_model_args
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.setting import SPELLINGS, settings_from
@@ -40,7 +40,6 @@ _METRIC_WORDS = frozenset({"score", "mean", "mean_score", "overall", "overall_sc
 """Evaluation names that name a metric and no benchmark (beside those of lm_rules)."""
 _LATEST = 32_503_680_000
 _LONGEST_LITERAL = 20_000
-_SECRET = re.compile(r"(?:^|[_-])(?:api_?key|secret|password|token|authorization)$", re.IGNORECASE)
 _NOT_SETTINGS = frozenset({"evaluation_results", "schema_version", "evaluation_id"})
 
 
@@ -286,13 +285,6 @@ def instant(value: Any) -> datetime | None:
         return moment(value) if isinstance(value, str) and value.strip() else None
     except (ValueError, OverflowError):
         return None
-
-
-def masked(value: Any) -> Any:
-    """A JSON value without what gives access to something, and with text for keys."""
-    if isinstance(value, dict):
-        return {str(key): "***" if isinstance(one, str) and one and _SECRET.search(str(key)) else masked(one) for key, one in value.items()}
-    return [masked(one) for one in value] if isinstance(value, list) else value
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
