@@ -20,10 +20,9 @@ from tracker.readers.lines import json_document
 from tracker.readers.lm_results import _plain
 from tracker.readers.setting import settings_from
 from tracker.readers.single import run_batches
-from tracker.readers.tabular import Chunk
 from tracker.readers.values import text
-from tracker.readers.vlmevalkit_names import EVAL_ID, STATUS, Group, Judged, eval_folder, groups
-from tracker.readers.vlmevalkit_rows import Reading, Verdicts, pieces, read_verdicts
+from tracker.readers.vlmevalkit_names import EVAL_ID, STATUS, Group, Judged, columns, eval_folder, groups
+from tracker.readers.vlmevalkit_rows import Reading, Verdicts, read_verdicts
 from tracker.readers.vlmevalkit_scores import of_status, read_totals
 
 if TYPE_CHECKING:
@@ -266,11 +265,7 @@ def _rank(one: Verdicts, wanted: str, *, vanilla: bool) -> tuple[bool, bool, boo
 
 def _columns(path: Path) -> frozenset[str]:
     """Names of the columns of predictions in small letters, none where they cannot be read."""
-    try:
-        first = next((one for one in pieces(path, report_cut=False) if isinstance(one, Chunk)), None)
-    except InputError:
-        return frozenset()
-    return frozenset() if first is None else frozenset(name.lower() for name in first.columns)
+    return frozenset(name.lower() for name in columns(Folder(path.parent, [path.name]), path.name) or ())
 
 
 def _moment(stamp: str | None) -> datetime | None:
