@@ -123,7 +123,9 @@ def read_back() -> dict[str, Any]:
             "params": run.data.params,
             "tags": run.data.tags,
             "points": points,
-            "datasets": [[one.dataset.name, one.dataset.digest, one.dataset.source_type] for one in run.inputs.dataset_inputs],
+            "datasets": [
+                [one.dataset.name, one.dataset.digest, one.dataset.source_type] for one in (run.inputs.dataset_inputs if run.inputs else ())
+            ],
         }
     return found
 

@@ -272,7 +272,7 @@ def test_a_bad_metric_line_costs_only_itself(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_file_is_refused_and_the_rest_goes_in(tmp_path: Path, name: str, content: bytes, words: str) -> None:
-    run = run_below(made(tmp_path, **{name: content, "params__other": "kept"}))
+    run = run_below(made(tmp_path, params__other="kept", **{name: content}))
     assert run.params["other"] == "kept"
     (refusal,) = run.refusals
     assert words in refusal.reason

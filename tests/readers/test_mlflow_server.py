@@ -49,6 +49,14 @@ def runs_of(sources: list[Source]) -> dict[str, MlflowRun]:
     return made
 
 
+def changed(address: str, path: str, body: dict[str, Any]) -> None:
+    """Change something on a server."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"))
+    connection.request("POST", f"/api/2.0/mlflow/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    assert connection.getresponse().read() == b"{}"
+    connection.close()
+
+
 # ---- a real server ----------------------------------------------------------------------------
 
 
@@ -123,11 +131,8 @@ def test_content_changes_with_the_run_alone(real: tuple[str, dict[str, Any]]) ->
     address, told = real
     before = {source.mapping["run"]: source.content for source in found(address)}
     assert {source.mapping["run"]: source.content for source in found(address)} == before
-    body = json.dumps({"run_id": told["ids"]["second"], "key": "later", "value": "x"}).encode()
-    connection = http.client.HTTPConnection(address.removeprefix("http://"))
-    connection.request("POST", "/api/2.0/mlflow/runs/set-tag", body, {"Content-Type": "application/json"})
-    assert connection.getresponse().read() == b"{}"
-    connection.close()
+    body = {"run_id": told["ids"]["second"], "key": "later", "value": "x"}
+    changed(address, "runs/set-tag", body)
     told["runs"][told["ids"]["second"]]["tags"]["later"] = "x"
     after = {source.mapping["run"]: source.content for source in found(address)}
     assert {run for run in before if before[run] != after[run]} == {told["ids"]["second"]}
@@ -171,6 +176,19 @@ def test_traces_of_a_run_are_whole(real: tuple[str, dict[str, Any]]) -> None:
     assert by_name[0]["broken"]["error"] == "ValueError: boom: x"
     assert (by_name[0]["expected_response"]["value"], by_name[0]["expected_response"]["expectation"]) == ({"a": [1, "x"]}, True)
     assert runs[told["ids"]["FINISHED"]].traces == []
+
+
+def test_an_evaluation_of_traces_that_were_made_elsewhere(real: tuple[str, dict[str, Any]]) -> None:
+    address, told = real
+    ids = told["ids"]
+    traces = [trace.trace_id for trace in runs_of(found(address))[ids["RUNNING"]].traces][:2]
+    changed(address, "runs/set-tag", {"run_id": ids["child"], "key": "mlflow.runType", "value": "genai_evaluate"})
+    told["runs"][ids["child"]]["tags"]["mlflow.runType"] = "genai_evaluate"
+    before = {source.mapping["run"]: source.content for source in found(address)}
+    changed(address, "traces/link-to-run", {"run_id": ids["child"], "trace_ids": traces})
+    after = {source.mapping["run"]: source.content for source in found(address)}
+    assert {run for run in after if before[run] != after[run]} == {ids["child"]}
+    assert [trace.trace_id for trace in runs_of(found(address))[ids["child"]].traces] == traces
 
 
 def test_a_run_that_is_gone_is_an_error_of_its_own(real: tuple[str, dict[str, Any]]) -> None:
@@ -339,6 +357,29 @@ def test_a_history_without_the_latest_value_is_said(points: list[dict[str, Any]]
     assert history(run.points)["loss"][-1] == [3, 1_700_000_000_000, 0.5]
     (refusal,) = run.refusals
     assert "lacks the metric's latest value" in refusal.reason
+
+
+def test_artifacts_that_cannot_be_listed_are_refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_runs, "THREADS", 1)
+    tag = [{"key": "mlflow.loggedArtifacts", "value": '[{"path": "t.json", "type": "table"}]'}]
+
+    def answer(asked: Asked) -> Answer:
+        if asked.path.endswith("runs/search"):
+            info = {"experiment_id": "1", "status": "FINISHED", "start_time": 1, "end_time": 2}
+            told = [{"info": info | {"run_id": f"{n:032x}", "artifact_uri": f"s3://bucket/{n}"}, "data": {"tags": tag}} for n in range(5)]
+            return 200, {"runs": told}, {}
+        if "artifacts/list" in asked.path:
+            return 500, {"message": "no module boto3"}, {"Retry-After": "0"}
+        return ordinary(asked)
+
+    with odd_server(answer) as odd:
+        runs = runs_of(found(odd.address))
+        assert sum("artifacts/list" in one.path for one in odd.asked) == 2  # once, and once again
+        with pytest.raises(InputError, match="HTTP 404"):
+            runs[f"{0:032x}"].tables[0].load()
+    assert [len(run.refusals) for run in runs.values()] == [1, 0, 0, 0, 0]
+    assert "no module boto3" in runs[f"{0:032x}"].refusals[0].reason
+    assert all([one.path for one in run.tables] == ["t.json"] for run in runs.values())
 
 
 def test_values_of_every_spelling() -> None:

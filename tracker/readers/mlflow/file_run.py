@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,12 @@ class _Reading:
     def __init__(self, source: Source) -> None:
         self.folder = Path(source.uri).parent
         self.experiment = self.folder.parent
-        self.files = source.files
+        self.files = frozenset(source.files)
+        self._places = [(str(path), path) for path in source.files]
         self.run_id = str(source.mapping.get("run") or self.folder.name)
         self.refusals: list[Refusal] = []
         for path in source.claims:
-            if path.is_relative_to(self.folder) and is_part(path.relative_to(self.folder)):
+            if path.is_relative_to(self.folder) and is_part(path.relative_to(self.folder).as_posix()):
                 self.refuse(path, "a link that leads nowhere (copy what it leads to)")
 
     def run(self) -> MlflowRun:
@@ -144,24 +146,29 @@ class _Reading:
     def values(self, folder: Path) -> dict[str, str]:
         """Texts by name: the path of each file below a folder."""
         found = {}
-        for path in self.parts(folder):
+        for name, path in self.named(folder):
             text = self.text(path)
             if text is not None:
-                found[path.relative_to(folder).as_posix()] = text
+                found[name] = text
         return found
+
+    def named(self, folder: Path) -> list[tuple[str, Path]]:
+        """The source's files below a folder, with their paths in it."""
+        start = f"{folder}{os.sep}"
+        return [(place[len(start) :].replace(os.sep, "/"), path) for place, path in self._places if place.startswith(start)]
 
     def parts(self, folder: Path) -> list[Path]:
         """The source's files below a folder."""
-        return [path for path in self.files if path.is_relative_to(folder)]
+        return [path for _, path in self.named(folder)]
 
     def points(self) -> pa.Table:
         folder = self.folder / "metrics"
         names: list[str] = []
         columns: list[list[Point]] = []
-        for path in self.parts(folder):
+        for name, path in self.named(folder):
             found = self.metrics(path)
             if found:
-                names.append(path.relative_to(folder).as_posix())
+                names.append(name)
                 columns.append(found)
         if not names:
             return METRIC_POINTS.empty_table()
@@ -211,11 +218,8 @@ class _Reading:
         return found
 
     def models(self) -> list[LoggedModel]:
-        folders = dict.fromkeys(
-            self.experiment / "models" / path.relative_to(self.experiment / "models").parts[0]
-            for path in self.parts(self.experiment / "models")
-        )
-        return [self.model(folder) for folder in folders]
+        above = self.experiment / "models"
+        return [self.model(above / name) for name in dict.fromkeys(name.split("/")[0] for name, _ in self.named(above))]
 
     def model(self, folder: Path) -> LoggedModel:
         """A logged model with what this run measured of it."""
@@ -228,8 +232,7 @@ class _Reading:
             params=self.values(folder / "params"),
             tags=self.values(folder / "tags"),
         )
-        for path in self.parts(folder / "metrics"):
-            name = path.relative_to(folder / "metrics").as_posix()
+        for name, path in self.named(folder / "metrics"):
             found.metrics += [
                 {
                     "name": name,
@@ -246,8 +249,7 @@ class _Reading:
 
     def traces(self) -> list[Trace]:
         above = self.experiment / "traces"
-        folders = dict.fromkeys(above / path.relative_to(above).parts[0] for path in self.parts(above))
-        return [self.trace(folder) for folder in folders]
+        return [self.trace(above / name) for name in dict.fromkeys(name.split("/")[0] for name, _ in self.named(above))]
 
     def trace(self, folder: Path) -> Trace:
         info = (self.yaml(folder / TRACE_INFO) if folder / TRACE_INFO in self.files else None) or {}

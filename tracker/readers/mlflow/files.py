@@ -117,7 +117,9 @@ class _Experiment:
         """A run's folder as a source."""
         meta = lenient_yaml(run / META)
         owned = files_below(run, without=ARTIFACTS)
-        compared = [path for path in owned if is_part(path.relative_to(run)) and path.exists()]
+        inside = len(str(run)) + 1
+        compared = [path for path in owned if is_part(str(path)[inside:].replace(os.sep, "/")) and path.exists()]
+        left = set(owned) - set(compared)
         also = [self.path / META] if (self.path / META).is_file() else []
         run_id = str(meta.get("run_id") or meta.get("run_uuid") or run.name)
         for folder in self._models.get(run_id, ()):
@@ -131,7 +133,7 @@ class _Experiment:
             uri=str(run.resolve() / META),
             files=tuple(dict.fromkeys((*compared, *also, *tables))),
             mapping={"run": run_id},
-            claims=tuple(path for path in owned if path not in set(compared)),
+            claims=tuple(path for path in owned if path in left),
             experiment=self._name,
             time=_ended(meta),
             left_out=DELETED if self._deleted or meta.get("lifecycle_stage") == "deleted" else None,
@@ -158,17 +160,19 @@ def tables_of(run: Path, artifact_uri: Any, root: Path) -> list[Artifact]:
     return list(tables_in(folder, logged)) if folder is not None else []
 
 
-def is_part(path: Path) -> bool:
+def is_part(name: str) -> bool:
     """Whether a file says something of its run, by its path in the run's folder."""
-    return (path.parts == (META,) or path.parts[0] in COMPARED) and not _is_junk(path.name)
+    top, _, rest = name.partition("/")
+    return name == META or (top in COMPARED and rest != "" and not _is_junk(rest.rpartition("/")[2]))
 
 
 def files_below(folder: Path, without: str | None = None) -> list[Path]:
     """Files below a folder in sorted order, without one of its own subfolders; links to folders are not followed."""
     found: list[Path] = []
     for parent, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if name != without or Path(parent) != folder)
-        found += [Path(parent) / name for name in sorted(names)]
+        folders[:] = sorted(name for name in folders if name != without or parent != str(folder))
+        here = Path(parent)
+        found += [here / name for name in sorted(names)]
     return found
 
 

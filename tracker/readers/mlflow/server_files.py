@@ -6,7 +6,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
@@ -29,10 +29,11 @@ LARGEST_TABLE = 256 << 20
 _MODEL_FILE = "MLmodel"
 
 
-def tables_of(client: Client, run: MlflowRun, source: Source) -> list[Artifact]:
+def tables_of(client: Client, run: MlflowRun, source: Source, closed: set[str]) -> list[Artifact]:
     """Tables of a run: those that were logged as such, then those whose beginning says so.
 
-    Artifacts that the server keeps on this very machine are read here.
+    Artifacts that the server keeps on this very machine are read here. `closed` remembers artifact stores that the
+    server cannot list: each is tried and refused once.
     """
     logged = run.tags.get(LOGGED_ARTIFACTS)
     uri = run.artifact_uri or ""
@@ -42,6 +43,10 @@ def tables_of(client: Client, run: MlflowRun, source: Source) -> list[Artifact]:
             return tables_in(here, logged)
     named = logged_tables(logged)
     found = [_artifact(client, run, source, path, is_table=True) for path in named]
+    parts = urlsplit(uri)
+    root = f"{parts.scheme}://{parts.netloc}"
+    if root in closed:
+        return found
     try:
         found += [
             _artifact(client, run, source, path, is_table=False)
@@ -51,7 +56,11 @@ def tables_of(client: Client, run: MlflowRun, source: Source) -> list[Artifact]:
     except GoneError:
         raise
     except InputError as err:
-        reason = f"its artifacts cannot be looked through: {err.message} (check the server's artifact store; tables among them are missing)"
+        closed.add(root)
+        reason = (
+            f"artifacts at {root} cannot be looked through: {err.message}"
+            " (check the server's artifact store; tables among them that the runs' tags do not name are missing, in later runs too)"
+        )
         run.refusals.append(Refusal(file=source.uri, reason=reason))
     return found
 

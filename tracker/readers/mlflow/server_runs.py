@@ -77,6 +77,8 @@ class Reading:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._bulk = True
+        self._closed: set[str] = set()
+        """Artifact stores that the server cannot list."""
         self._models: dict[str, dict[str, list[dict[str, Any]]]] = {}
         """By experiment: models by run."""
 
@@ -156,7 +158,7 @@ class Reading:
         run.points = self._points(source, run, _latest(data.get("metrics")), histories)
         if source.mapping.get("models"):
             run.models = [_model(one, run) for one in self._models[run.experiment_id].get(run.run_id, ())]
-        run.tables = tables_of(self.client, run, source)
+        run.tables = tables_of(self.client, run, source, self._closed)
         if source.mapping.get("traces"):
             run.traces = traces_of(self.client, run, source)
         return run
