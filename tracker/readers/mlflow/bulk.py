@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tracker.readers.mlflow.store import Store
 
     Wholes = np.ndarray[Any, np.dtype[np.int64]]
+    _Part = tuple[Wholes, pa.Array, Wholes, Wholes, np.ndarray[Any, np.dtype[np.float64]]]
 
 CHUNK_POINTS = 2_000_000
 """Metric points that are held at once (a single run may have more)."""
@@ -76,34 +78,17 @@ class Bulk:
     def _add_points(self, made: Sequence[MlflowRun | None], ids: Sequence[str]) -> set[tuple[int, str, int, int]]:
         """Metric histories; also (run, metric, step, time) of those that are NaN."""
         store = self.store
-        counts = np.zeros(len(ids), np.int64)
-        for n, count in store.all("SELECT w.n, COUNT(*) FROM {wanted} metrics m ON m.run_uuid = w.id GROUP BY w.n", ids):
-            counts[n] = count
-        nans: set[tuple[int, str, int, int]] = set()
-        for start, stop in _portions(counts):
-            nans |= self._add_some_points(made, ids, start, stop)
-        return nans
-
-    def _add_some_points(
-        self, made: Sequence[MlflowRun | None], ids: Sequence[str], start: int, stop: int
-    ) -> set[tuple[int, str, int, int]]:
-        store = self.store
         step, is_nan = store.column("metrics", "step", "0", "m."), store.column("metrics", "is_nan", "NULL", "m.")
         value = f"CASE WHEN {is_nan} THEN NULL ELSE m.value END"
-        statement = f"SELECT w.n, m.key, {step}, m.timestamp, {value} FROM {{wanted}} metrics m ON m.run_uuid = w.id"
-        parts = [_columns(rows) for rows in store.rows(statement, ids[start:stop])]
-        if not parts:
-            return set()
-        names = pa.chunked_array([part[1] for part in parts]).unify_dictionaries().combine_chunks()
-        runs, steps, times, values = (np.concatenate([part[at] for part in parts]) for at in (0, 2, 3, 4))
-        table, owners = points_of_runs(runs, names, steps, times, values)
-        bounds = np.searchsorted(owners, np.arange(stop - start + 1)).tolist()
-        for n in range(stop - start):
-            run = made[start + n]
-            if run is not None and bounds[n] < bounds[n + 1]:
-                run.points = table.slice(bounds[n], bounds[n + 1] - bounds[n])
-        missing = np.flatnonzero(np.isnan(values)).tolist()
-        return {(start + int(runs[at]), names[at].as_py(), int(steps[at]), int(times[at])) for at in missing}
+        statement = f"SELECT w.n, m.key, {step}, m.timestamp, {value} FROM {{wanted}} metrics m ON m.run_uuid = w.id{store.by_n}"
+        measured = store.has("logged_model_metrics", "run_id") and bool(store.all("SELECT 1 FROM logged_model_metrics LIMIT 1"))
+        nans: set[tuple[int, str, int, int]] = set()
+        held = _Points()
+        for rows in store.rows(statement, ids):
+            held.add(rows)
+            if held.size > CHUNK_POINTS and (whole_runs := held.split()) is not None:
+                nans |= _share_points(whole_runs, made, measured=measured)
+        return nans | _share_points(held, made, measured=measured)
 
     # ---- what belongs to a run ---------------------------------------------------------------
 
@@ -284,36 +269,66 @@ def set_from_span(trace: Trace, span: Any) -> None:
         trace.response = json_or_text(attributes["mlflow.spanOutputs"])
 
 
-def _portions(counts: Wholes) -> Iterator[tuple[int, int]]:
-    """Neighbouring runs that together have no more points than are held at once."""
-    start, held = 0, 0
-    for n, count in enumerate(counts.tolist()):
-        if held and held + count > CHUNK_POINTS:
-            yield start, n
-            start, held = n, 0
-        held += count
-    if start < len(counts):
-        yield start, len(counts)
-
-
 def _pieces(ids: Sequence[str], size: int = 500) -> Iterator[Sequence[str]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _columns(rows: Sequence[Any]) -> tuple[Wholes, pa.Array, Wholes, Wholes, np.ndarray[Any, np.dtype[np.float64]]]:
-    """Rows of metrics as columns: run, metric, step, time, value with NaN and infinities as they were logged."""
-    runs, names, steps, times, told = zip(*rows, strict=True)
-    try:
-        values = np.array(told, np.float64)
-    except (TypeError, ValueError):  # a column of SQLite may hold anything
-        values = np.array([_value(one) for one in told], np.float64)
-    values[values == BIGGEST] = np.inf
-    values[values == -BIGGEST] = -np.inf
-    try:
-        keys = pa.array(names, pa.string())
-    except (pa.ArrowException, TypeError):
-        keys = pa.array([str(one) for one in names], pa.string())
-    return np.array(runs, np.int64), keys.dictionary_encode(), _wholes(steps), _wholes(times), values
+class _Points:
+    """Metric points as columns: run, metric, step, time, value with NaN and infinities as they were logged. Rows come by run."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._parts: list[_Part] = []
+
+    def add(self, rows: Sequence[Any]) -> None:
+        """More rows."""
+        runs, names, steps, times, told = zip(*rows, strict=True)
+        try:
+            values = np.array(told, np.float64)
+        except (TypeError, ValueError):  # a column of SQLite may hold anything
+            values = np.array([_value(one) for one in told], np.float64)
+        values[values == BIGGEST] = np.inf
+        values[values == -BIGGEST] = -np.inf
+        try:
+            keys = pa.array(names, pa.string())
+        except (pa.ArrowException, TypeError, UnicodeEncodeError):
+            keys = pa.array([str(one) for one in names], pa.string())
+        self._parts.append((np.array(runs, np.int64), keys.dictionary_encode(), _wholes(steps), _wholes(times), values))
+        self.size += len(runs)
+
+    def split(self) -> _Points | None:
+        """All runs but the last, of which more rows may come: they are taken out. None where there is but one."""
+        last = int(self._parts[-1][0][-1])
+        if int(self._parts[0][0][0]) == last:
+            return None
+        runs, names, steps, times, values = self.columns()
+        cut = int(np.searchsorted(runs, last))
+        taken = _Points()
+        taken._parts, taken.size = [(runs[:cut], names[:cut], steps[:cut], times[:cut], values[:cut])], cut
+        self._parts, self.size = [(runs[cut:], names[cut:], steps[cut:], times[cut:], values[cut:])], len(runs) - cut
+        return taken
+
+    def columns(self) -> _Part:
+        """Everything, in one piece."""
+        runs, steps, times, values = (np.concatenate([part[at] for part in self._parts]) for at in (0, 2, 3, 4))
+        names = pa.chunked_array([part[1] for part in self._parts]).unify_dictionaries().combine_chunks()
+        return runs, names, steps, times, values
+
+
+def _share_points(points: _Points, made: Sequence[MlflowRun | None], *, measured: bool) -> set[tuple[int, str, int, int]]:
+    """Give each run its points; (run, metric, step, time) of those that are NaN, where models were `measured` too."""
+    if not points.size:
+        return set()
+    runs, names, steps, times, values = points.columns()
+    table, owners = points_of_runs(runs, names, steps, times, values)
+    first, last = int(owners[0]), int(owners[-1])
+    bounds = np.searchsorted(owners, np.arange(first, last + 2)).tolist()
+    for n, (start, stop) in enumerate(pairwise(bounds), first):
+        run = made[n]
+        if run is not None and start < stop:
+            run.points = table.slice(start, stop - start)
+    missing = np.flatnonzero(np.isnan(values)).tolist() if measured else ()
+    return {(int(runs[at]), names[at].as_py(), int(steps[at]), int(times[at])) for at in missing}
 
 
 def _wholes(told: Iterable[Any]) -> Wholes:

@@ -102,13 +102,12 @@ def batches(run: MlflowRun, source: Source, study: Study) -> Iterator[Batch | Re
 def kind_of(run: MlflowRun, *, has_records: bool = False) -> Literal["evaluation", "training"]:
     """What a run does, by its tags and params, else by whether it holds answers."""
     for key in KIND_KEYS:
-        told = _named(run, (key,))
-        if told is None:
-            continue
-        if _EVALUATION.fullmatch(told):
-            return "evaluation"
-        if _TRAINING.fullmatch(told):
-            return "training"
+        if key in run.tags or key in run.params:
+            told = _named(run, (key,)) or ""
+            if _EVALUATION.fullmatch(told):
+                return "evaluation"
+            if _TRAINING.fullmatch(told):
+                return "training"
     return "evaluation" if has_records else "training"
 
 
@@ -153,11 +152,12 @@ def moment(time_ms: int | None) -> datetime | None:
 
 def _named(run: MlflowRun, keys: Iterable[str]) -> str | None:
     """The first of some keys that tags or params have; tags go first."""
+    tags, params = run.tags, run.params
     for key in keys:
-        for held in (run.tags, run.params):
-            told = held.get(key)
-            if told is not None and (word := told.strip()).lower() not in _NOTHING:
-                return word
+        if key in tags or key in params:
+            for told in (tags.get(key), params.get(key)):
+                if told is not None and (word := told.strip()).lower() not in _NOTHING:
+                    return word
     return None
 
 

@@ -50,6 +50,11 @@ class Store:
         """Whether it is a SQLite file."""
         return self.folder is not None
 
+    @property
+    def by_n(self) -> str:
+        """What asks for rows by run, where the engine does not give them so anyway."""
+        return "" if self.is_sqlite else " ORDER BY w.n"
+
     def __enter__(self) -> Self:
         return self
 
@@ -70,7 +75,7 @@ class Store:
     def rows(self, statement: str, wanted: Sequence[str] | None = None) -> Iterator[list[Any]]:
         """Lists of rows. `{wanted}` in the statement is a table w(n, id) of the ids asked for, n from 0 in their order.
 
-        Rows come in the order of n as far as the engine keeps it: ask for ORDER BY where it matters.
+        SQLite gives rows in the order of n; end a statement with `by_n` where that matters.
         """
         try:
             yield from self._sqlite(statement, wanted) if self.is_sqlite else self._postgres(statement, wanted)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-
 from tracker.readers.keys import ID_FIELDS, question_key
 from tracker.readers.lines import json_document
 from tracker.readers.mlflow import grading

@@ -59,8 +59,10 @@ def field(value: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def _text(value: Any, names: Sequence[str], depth: int = 4) -> str | None:
     told = opened(value)
-    if not depth or not isinstance(told, dict | list) or not told:
+    if not depth or not isinstance(told, dict | list):
         return text(value) or None
+    if not told:
+        return None
     if isinstance(told, list):
         return _of_list(told, names, depth)
     if isinstance(told.get("role"), str) and "content" in told:
