@@ -33,12 +33,12 @@ def main() -> None:
 
 
 def measured(folder: Path) -> dict[str, Any]:
-    """Samples per second of both ways, the best of three."""
+    """Samples per second of both ways, the best of five."""
     from inspect_ai.analysis import SampleSummary, samples_df
     from inspect_ai.analysis._dataframe.samples.columns import SampleMessages
 
-    rows, trackr = best(lambda: read(folder))
-    own_rows, own = best(lambda: len(samples_df(str(folder), parallel=False, quiet=True)))
+    rows, trackr = best(lambda: read(folder), times=5)
+    own_rows, own = best(lambda: len(samples_df(str(folder), parallel=False, quiet=True)), times=5)
     _, whole = best(lambda: len(samples_df(str(folder), [*SampleSummary, *SampleMessages], parallel=False, quiet=True)), times=1)
     if rows != own_rows:
         message = f"trackr read {rows} samples, inspect_ai {own_rows}"
@@ -67,7 +67,7 @@ def read(folder: Path) -> int:
     return sum(part.records.num_rows for source in found for part in READER.read(source, study) if isinstance(part, Batch))
 
 
-def best(call: Callable[[], int], times: int = 3) -> tuple[int, float]:
+def best(call: Callable[[], int], times: int) -> tuple[int, float]:
     """The result, and the shortest time (s)."""
     took, result = [], 0
     for _ in range(times):

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import ROOT, samples
+from tests.ingest.tables import open_store
 from tests.readers.harness import matches, read, rows, sources, variants
 from tracker.batch import Batch, Refusal
 from tracker.errors import InputError
@@ -163,6 +164,25 @@ def test_a_retry_is_a_run_of_its_own_and_its_failed_forerunner_is_not_finished(w
     assert second[-1].run.settings["samples"]["retried"] == sum(one["retries"] for one in after["frame"])
 
 
+def test_after_a_retry_only_the_retry_counts(written: Path, sqlite_url: str, tmp_path: Path) -> None:
+    expected = json.loads((written / "expected.json").read_text())["eval"]
+    with open_store(sqlite_url, tmp_path) as store:
+        report = store.ingest(written / "eval")
+        assert not report.rejected
+        told = store.sql("select external_id, status, current, n_records from runs where benchmark_name = 'tiny'").fetchall()
+        cells = store.sql("select variant, n, errors from cells where benchmark = 'tiny'").fetchall()
+    assert {one[0]: tuple(one[1:]) for one in told} == {
+        expected["tiny"]["eval_id"]: ("finished", True, 10),
+        expected["failed"]["eval_id"]: ("partial", False, len(expected["failed"]["frame"])),
+        expected["retried"]["eval_id"]: ("finished", True, 10),
+    }
+    right = {name: sum(one["score_match"] == "C" for one in expected[name]["frame"]) for name in ("tiny", "retried")}
+    assert {tuple(one) for one in cells} == {
+        ("message_limit=6", 8, 8 - right["tiny"]),
+        ("style=odd,message_limit=6", 10, 10 - right["retried"]),
+    }
+
+
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_choices_log_probabilities_images_and_agents(written: Path, kind: str) -> None:
     _, batches, _ = _log(written, kind, "pick")
@@ -216,6 +236,23 @@ def test_members_of_several_zstandard_frames_are_unpacked(written: Path, tmp_pat
     assert pa.concat_tables(one.records for one in again) == pa.concat_tables(
         one.records for one in _read(written / "eval" / expected["file"])[0]
     )
+
+
+def test_an_archive_of_the_real_writer_may_end_anywhere(written: Path, tmp_path: Path) -> None:
+    expected = json.loads((written / "expected.json").read_text())["eval"]["tiny"]
+    raw = (written / "eval" / expected["file"]).read_bytes()
+    second = raw.index(b"PK\x03\x04", 10)
+    path = tmp_path / "cut.eval"
+    counts = []
+    for cut in [*range(1, 130), *range(second, second + 130), *range(second + 130, len(raw), len(raw) // 40)]:
+        path.write_bytes(raw[:cut])
+        parts = _parts(path)
+        if parts and not isinstance(parts, InputError):
+            assert sum(isinstance(part, Refusal) for part in parts) == 1, cut
+            assert parts[-1].run.status == "partial"  # type: ignore[union-attr]
+            counts.append(sum(part.records.num_rows for part in parts if isinstance(part, Batch)))
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (0, 10)
 
 
 def _zip(path: Path, members: dict[str, bytes], method: int, pack: Any, *, directory: bool = True) -> None:

@@ -18,6 +18,7 @@ from tracker.readers.inspect_scores import OLD_NAME
 from tracker.readers.inspect_zip import FIRST_NAMES, MAGIC, Archive, MemberError, first_name
 from tracker.readers.lines import LFS_POINTER, foreign, json_document, shorten
 from tracker.readers.single import chunk_of, run_batches
+from tracker.readers.tabular import without_gc
 from tracker.readers.values import text
 
 if TYPE_CHECKING:
@@ -33,14 +34,19 @@ CHUNK_CHARACTERS = 16 << 20
 LEARNT_SAMPLES = 100
 LARGEST_DOCUMENT = 2 << 30
 """Bytes of a `.json` log that are taken into memory."""
+ENOUGH_MARKS = 4
+"""Of five marks, so that one damaged byte does not hide a log."""
 SIDECARS = frozenset({"logs.json", "listing.json", "eval-set.json", ".eval-set-id"})
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-_FIRST_KEY = re.compile(rb'\{\s*"(?:version|status|eval|plan|error|invalidated)"\s*:')
+_FIRST_KEY = re.compile(rb'\A\{\s*"(?:version|status|eval|plan|error|invalidated)"\s*:')
 _SPEC = re.compile(
     rb'"eval"\s*:\s*\{\s*"(?:eval_set_id|eval_id|run_id|created|task\w*|solver\w*|tags|dataset|sandbox|model\w*|config|revision|packages|metadata|scorers|metrics)"\s*:'
 )
 _STATUS = re.compile(rb'"status"\s*:\s*"(?:started|success|cancelled|error)"')
 _OWN = re.compile(rb'"(?:task_id|run_id|created|dataset)"\s*:')
+_PLAN = re.compile(rb'"plan"\s*:\s*\{')
+_INDEX = re.compile(rb'\{\s*"[^"]*\.(?:eval|json)"\s*:')
+_MARKS = (_FIRST_KEY, _STATUS, _SPEC, _OWN, _PLAN)
 _HEADER, _START = "header.json", "_journal/start.json"
 
 
@@ -92,7 +98,9 @@ def is_log(name: str, head: bytes) -> bool:
     if name.endswith(".eval"):
         return not head.strip(_BLANK) or head.startswith(LFS_POINTER) or any(one.encode() in head[:512] for one in FIRST_NAMES)
     start = head.lstrip(_BLANK)
-    return bool(_FIRST_KEY.match(start) and _STATUS.search(start) and _SPEC.search(start) and _OWN.search(start))
+    if not start.startswith(b"{") or b'"eval"' not in start or _INDEX.match(start):
+        return False
+    return sum(mark.search(start) is not None for mark in _MARKS) >= ENOUGH_MARKS
 
 
 @dataclass(slots=True)
@@ -136,21 +144,32 @@ class _Run:
         yield Batch(run=self._ended(held.run), **tables)
 
     def _chunks(self, samples: Iterator[tuple[int, Any] | Refusal]) -> Iterator[Chunk | Refusal]:
+        told = samples if self.reading.profiles.by_name else self._learnt(samples)
+        while True:
+            with without_gc():
+                rows, refusals = self._some(told)
+            self.lost += [one.reason for one in refusals]
+            yield from refusals
+            if rows:
+                yield chunk_of([row for _, row in rows], [place for place, _ in rows], "sample")
+            elif not refusals:
+                return
+
+    def _some(self, samples: Iterator[tuple[int, Any] | Refusal]) -> tuple[list[tuple[int, dict[str, Any]]], list[Refusal]]:
+        """The rows of the next samples with their places, and what was refused on the way; nothing at the end."""
         rows: list[tuple[int, dict[str, Any]]] = []
+        refusals: list[Refusal] = []
         size = 0
-        for one in samples if self.reading.profiles.by_name else self._learnt(samples):
+        for one in samples:
             row = one if isinstance(one, Refusal) else self._row(*one)
             if isinstance(row, Refusal):
-                self.lost.append(row.reason)
-                yield row
-                continue
-            rows.append(row)
-            size += sum(len(value) for value in row[1].values() if isinstance(value, str))
-            if len(rows) >= CHUNK_SAMPLES or size >= CHUNK_CHARACTERS:
-                yield self._chunk(rows)
-                rows, size = [], 0
-        if rows:
-            yield self._chunk(rows)
+                refusals.append(row)
+            else:
+                rows.append(row)
+                size += sum(len(value) for value in row[1].values() if isinstance(value, str))
+            if len(rows) + len(refusals) >= CHUNK_SAMPLES or size >= CHUNK_CHARACTERS:
+                break
+        return rows, refusals
 
     def _learnt(self, samples: Iterator[tuple[int, Any] | Refusal]) -> Iterator[tuple[int, Any] | Refusal]:
         """The same samples; what their scores mean is learnt from the first ones, where no summaries tell it."""
@@ -165,9 +184,6 @@ class _Run:
         self.seen += 1
         self.scored += row["status"] is None
         return place, row
-
-    def _chunk(self, rows: list[tuple[int, dict[str, Any]]]) -> Chunk:
-        return chunk_of([row for _, row in rows], [place for place, _ in rows], "sample")
 
     def _ended(self, header: RunHeader) -> RunHeader:
         """The header, now that all samples have passed."""

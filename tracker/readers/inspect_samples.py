@@ -134,6 +134,8 @@ def _question(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(metadata: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    if not metadata:
+        return None
     found = (metadata.get(name) for name in names)
     return next(
         (text(one) for one in found if isinstance(one, str | int) and not isinstance(one, bool) and 0 < len(str(one)) <= _SHORT), None

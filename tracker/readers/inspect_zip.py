@@ -208,7 +208,8 @@ def _large(extra: bytes, packed: int, size: int) -> tuple[int, int]:
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, at)
         if kind == 1:
-            numbers = [one for (one,) in struct.iter_unpack("<Q", extra[at + 4 : at + 4 + length - length % 8])]
+            told = extra[at + 4 : at + 4 + length]
+            numbers = [one for (one,) in struct.iter_unpack("<Q", told[: len(told) // 8 * 8])]
             size = numbers.pop(0) if size == _UNKNOWN_SIZE and numbers else size
             packed = numbers.pop(0) if packed == _UNKNOWN_SIZE and numbers else packed
         at += 4 + length
