@@ -171,6 +171,38 @@ def test_rows_far_beyond_a_chunk_stay_one_run(tmp_path: Path) -> None:
         assert sum(batch.record_scores.num_rows for batch in mine if batch.record_scores is not None) == count
 
 
+def test_a_sample_that_is_asked_again_keeps_its_own_scores(tmp_path: Path) -> None:
+    """Rows of two metrics in any order: the n-th row of one belongs to the n-th of the other."""
+    row = json.loads(next(CONVERTED.rglob("*_samples.jsonl")).read_text().splitlines()[0]) | {"evaluation_name": "b", "metadata": None}
+    told = [
+        ("f1", "x", 0.1),
+        ("acc", "x", 1.0),
+        ("acc", "x", 0.0),
+        ("f1", "x", 0.2),
+        ("f1", "y", 0.3),
+        ("acc", "x", 1.0),
+        ("f1", "x", 0.4),
+        ("acc", "z", 1.0),
+    ]
+    with (tmp_path / "rows.jsonl").open("w") as stream:
+        for metric, sample, score in told:
+            changed = {"evaluation_result_id": metric, "sample_id": sample, "evaluation": {"score": score, "is_correct": score == 1}}
+            stream.write(json.dumps(row | changed) + "\n")
+    document = {"evaluation_id": row["evaluation_id"], "model_info": {"id": "m"}, "evaluation_results": []}
+    for metric in ("acc", "f1"):
+        config = {"metric_name": metric, "lower_is_better": False}
+        document["evaluation_results"].append(
+            {"evaluation_result_id": metric, "evaluation_name": "b", "metric_config": config, "score_details": {"score": 0.5}}
+        )
+    (tmp_path / "rows.json").write_text(json.dumps(document | {"detailed_evaluation_results": {"file_path": "data/a/b/c/rows.jsonl"}}))
+    batches, refused = read(READER, tmp_path)
+    assert not refused
+    (batch,) = batches
+    further: dict[int, float] = {one["row"]: one["score"] for one in batch.record_scores.to_pylist()} if batch.record_scores else {}
+    found = [(one["question_key"], one["correct"], further.get(place)) for place, one in enumerate(rows(batches))]
+    assert found == [("x", True, 0.1), ("x", False, 0.2), ("y", None, 0.3), ("x", True, 0.4), ("z", True, None)]
+
+
 # ---- real files --------------------------------------------------------------------------------
 
 

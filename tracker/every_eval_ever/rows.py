@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tracker.every_eval_ever.document import SCHEMA_VERSION
-from tracker.readers.every_eval_ever_samples import NO_SCORE, OWN_COLUMNS, OWN_SCORES
+from tracker.readers.every_eval_ever_rows import NO_SCORE, OWN_COLUMNS, OWN_SCORES
 from tracker.readers.values import json_text
 
 if TYPE_CHECKING:

@@ -10,37 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from tracker.batch import Refusal
 from tracker.readers import helm_spec, keys
 from tracker.readers.every_eval_ever_document import HELM, INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, mapping, metric_of, split_name
+from tracker.readers.every_eval_ever_rows import FURTHER, METRICS, NO_SCORE, answered, asked, failure, own_columns, restored, score_of
 from tracker.readers.lines import json_lines
-from tracker.readers.lm_rules import graded, has_other_scale
-from tracker.readers.values import NOTHING, json_text, number, text, truth, whole
+from tracker.readers.lm_rules import has_other_scale
+from tracker.readers.values import NOTHING, number, text, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tracker.readers.every_eval_ever_document import Document, Result
-
-OWN_COLUMNS = (
-    *("p_gold", "option_scores", "logit_prediction", "visual_tokens", "prompt_tokens", "generated_tokens", "tiles", "effective_pixels"),
-    *("vision_flops", "latency_s", "content_hash", "image_key", "pair_key", "n_options", "image_width", "image_height"),
-    *("task", "category", "subcategory", "repetition", "attempt", "score_rule"),
-)
-"""Native columns that trackr's own export writes into the metadata of a row, as text."""
-OWN_SCORES = "scores."
-METRICS = "lm_eval_metrics"
-"""Where lm-eval's converter keeps the metrics of a sample as they were."""
-FURTHER = "further scores"
-"""Where `restored` puts the metrics that no row of their own has; no name that the schema knows."""
-NO_SCORE = "null"
-"""How trackr's own export writes in metadata that `correct` or `score` was null though the format wants one."""
-CATEGORIES = ("category", "subject", "subset")
-SHORT_ANSWER = 200
-"""An extracted value beyond this length is a response and no answer."""
 
 
 class Run(NamedTuple):
@@ -101,6 +83,14 @@ class Seen:
 
 
 @dataclass(slots=True)
+class _Sample:
+    """One answer of a run of several metrics: the line that becomes its record, and its scores by metric."""
+
+    line: int
+    scores: dict[str | None, float | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Samples:
     """A samples file that was looked through: its runs and their metrics.
 
@@ -146,7 +136,7 @@ class Samples:
                 self.first_epoch = 0
             place = self._place(row)
             seen = self.metrics.setdefault(place.run, {}).setdefault(place.metric, Seen(result=place.result))
-            seen.learn(_score(row).value)
+            seen.learn(score_of(row).value)
         for run, metrics in self.metrics.items():
             stated = [result.label for result in self.document_of(run.evaluation_id).of_benchmark(run.benchmark)]
             order = dict.fromkeys([*stated, *(name for name in metrics if name is not None)])
@@ -186,7 +176,7 @@ class Samples:
             metric = metric_of(result_id, filtered)
             if not document.own and result_id is None and (stated := text(metadata.get("filter"))) and name.endswith(f"/{stated}"):
                 benchmark = name[: -len(stated) - 1]
-        counts = None if (result_id is None and METRICS in metadata) or _failure(row) is not None else metric
+        counts = None if (result_id is None and METRICS in metadata) or failure(row) is not None else metric
         run = Run(evaluation_id or document.evaluation_id, document.model or model or "", benchmark)
         return Place(run, counts, (text(row["sample_id"]) or "", self._repetition(document, metadata)), result)
 
@@ -204,8 +194,8 @@ class Samples:
 
     def _gather(self, several: set[Run]) -> None:
         """Which line of a sample becomes its record (that of the primary metric, else its first), and the scores of its others."""
-        samples: dict[Run, dict[tuple[Any, ...], tuple[int, bool, dict[str, float]]]] = {run: {} for run in several}
-        times: dict[tuple[Any, ...], int] = {}
+        held: dict[Run, dict[tuple[str, int], list[_Sample]]] = {run: {} for run in several}
+        later: dict[tuple[Run, tuple[str, int], str | None], int] = {}
         for line in json_lines(self.path):
             row = restored(line.value)
             if line.error is not None or self.problem(row) is not None:
@@ -213,19 +203,24 @@ class Samples:
             place = self._place(row)
             if place.run not in several:
                 continue
-            asked = (place.run, place.metric, place.sample)
-            times[asked] = nth = times.get(asked, -1) + 1
-            held = samples[place.run].get((place.sample, nth))
-            judges = place.metric is not None and place.metric == self.primary[place.run]
-            number_, judged, scores = held or (line.number, judges, {})
-            if judges and not judged:
-                number_, judged = line.number, True
-            score = _score(row).value
-            if not judges and place.metric is not None and score is not None:
-                scores[place.metric] = score
-            samples[place.run][place.sample, nth] = (number_, judged, scores)
-        for run, gathered in samples.items():
-            self._records[run] = {number_: scores for number_, _, scores in gathered.values()}
+            times = held[place.run].setdefault(place.sample, [])
+            nth = later.get((place.run, place.sample, place.metric), 0)
+            if nth < len(times) and place.metric in times[nth].scores:
+                nth += 1
+            if nth:
+                later[place.run, place.sample, place.metric] = nth + 1
+            if nth == len(times):
+                times.append(_Sample(line.number))
+            if place.metric is not None and place.metric == self.primary[place.run]:
+                times[nth].line = line.number
+            times[nth].scores[place.metric] = score_of(row).value
+        for run, samples in held.items():
+            ruling = self.primary[run]
+            self._records[run] = {
+                one.line: {name: score for name, score in one.scores.items() if name is not None and name != ruling and score is not None}
+                for times in samples.values()
+                for one in times
+            }
 
     def _native(self, row: dict[str, Any], place: Place, others: dict[str, float]) -> dict[str, Any]:
         """A row in native columns."""
@@ -234,24 +229,24 @@ class Samples:
             "question_id": _key(document, place),
             "repetition": place.sample[1],
             **self._judged(row, place, own=document.own),
-            **_asked(row, document),
-            **_answered(row, document),
+            **asked(row, document),
+            **answered(row, document),
         }
-        for name, score in (*row.get(FURTHER, {}).items(), *others.items()):
+        for name, score in (*mapping(row.get(FURTHER)).items(), *others.items()):
             native[f"scores.{name}"] = score
         if place.metric is not None and place.metric != self.primary[place.run]:
-            native[f"scores.{place.metric}"] = _score(row).value
+            native[f"scores.{place.metric}"] = score_of(row).value
         if document.own:
-            native |= _own(mapping(row.get("metadata")))
+            native |= own_columns(mapping(row.get("metadata")))
         return native
 
     def _judged(self, row: dict[str, Any], place: Place, *, own: bool) -> dict[str, Any]:
         """correct, score, status of a row; only the primary metric judges."""
-        if _failure(row) is not None:
+        if failure(row) is not None:
             return {"correct": None, "score": None, "status": "failed", "score_rule": None}
         if place.metric is None or place.metric != self.primary[place.run]:
             return {"correct": None, "score": None, "status": None, "score_rule": None}
-        score, said = _score(row), truth(mapping(row.get("evaluation")).get("is_correct"))
+        score, said = score_of(row), truth(mapping(row.get("evaluation")).get("is_correct"))
         value: float | None = score.value
         agrees = value in {0.0, 1.0} and said == (value == 1.0)
         correct = said if agrees and self.metrics[place.run][place.metric].says_right else None
@@ -265,54 +260,6 @@ class Samples:
         return {"correct": correct, "score": value if score.special is None else score.special, "status": None, "score_rule": rule}
 
 
-def restored(row: Any) -> Any:
-    """A row of lm-eval's converter as it should be.
-
-    It takes metrics that are text ("True", "0.5": lm-eval before 0.4.13) for no numbers, and then writes a single row with score 0
-    and no result. The metrics are in the metadata: the first becomes the row's own again, the others further scores.
-    A row without any number has no score.
-    """
-    if not isinstance(row, dict) or row.get("evaluation_result_id") is not None:
-        return row
-    metadata = mapping(row.get("metadata"))
-    if METRICS not in metadata:
-        return row
-    filtered = text(metadata.get("filter")) or "none"
-    marked = {} if filtered == "none" else {"filter": filtered}
-    found = {name: graded(value, binary=True).number.value for name, value in _metrics(metadata[METRICS]).items()}
-    scored = {name: value for name, value in found.items() if value is not None}
-    if not scored:
-        return {**row, "evaluation": {"score": None, "is_correct": None}}
-    first, *others = scored
-    names = {name: f"{name},{filtered}" if marked else name for name in others}
-    return {
-        **row,
-        "evaluation_result_id": f"{first}:{filtered}" if marked else first,
-        "evaluation": {"score": scored[first], "is_correct": scored[first] == 1},
-        FURTHER: {names[name]: scored[name] for name in others},
-    }
-
-
-def _metrics(words: Any) -> dict[str, Any]:
-    try:
-        found = orjson.loads(words) if isinstance(words, str) else words
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _score(row: dict[str, Any]) -> Any:
-    value = mapping(row.get("evaluation")).get("score")
-    return number(None if isinstance(value, bool) else value)
-
-
-def _failure(row: dict[str, Any]) -> str | None:
-    """The error of a sample that has no answer; the zero that the format demands beside it is none."""
-    error = text(row.get("error"))
-    evaluation = mapping(row.get("evaluation"))
-    return error if error and truth(evaluation.get("is_correct")) is not True and not _score(row).value else None
-
-
 def _key(document: Document, place: Place) -> str:
     """The sample's id; a bare number, which may be a position, gets the prefix of the framework that counted."""
     sample = place.sample[0]
@@ -322,79 +269,3 @@ def _key(document: Document, place: Place) -> str:
     if library == HELM:
         return helm_spec.key_of(sample)
     return keys.keyed("inspect" if library in INSPECT else "eee", sample)
-
-
-def _asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
-    """Text, options and reference."""
-    asked = mapping(row.get("input"))
-    choices = asked.get("choices")
-    options = [text(one) or "" for one in choices] if isinstance(choices, list) and choices else None
-    references = asked.get("reference")
-    told = [one for value in (references if isinstance(references, list) else [references]) if (one := text(value)) is not None]
-    gold = told[0] if len(told) == 1 else json_text(told) if told else None
-    if gold is not None and options and gold not in options and (document.library or "").lower() in LM_EVAL and not document.own:
-        position = whole(gold)  # lm-eval's target of a multiple-choice task
-        gold = chr(65 + position) if position is not None and 0 <= position < min(len(options), 26) else gold
-    metadata = mapping(row.get("metadata"))
-    raw = text(asked.get("raw"))
-    return {
-        "text": raw or None,
-        "options": options,
-        "gold": gold or None,
-        "category": next((found for name in CATEGORIES if (found := text(metadata.get(name)))), None),
-        "subcategory": text(metadata.get("subcategory")) or None,
-        "task": text(metadata.get("task")) or None,
-    }
-
-
-def _answered(row: dict[str, Any], document: Document) -> dict[str, Any]:
-    """Response, extracted answer, tokens and time."""
-    output = mapping(row.get("output")).get("raw")
-    given = [one for one in output if one is not None] if isinstance(output, list) else [] if output is None else [output]
-    response = text(given[0]) if len(given) == 1 else json_text(given) if given else _last_words(row.get("messages"))
-    return {"response": response, "prediction": _extracted(row, response), **_usage(row), "latency_s": _latency(row, document)}
-
-
-def _last_words(messages: Any) -> str | None:
-    """The last answer of a conversation."""
-    turns = messages if isinstance(messages, list) else []
-    answers = [text(one.get("content")) for one in turns if isinstance(one, dict) and one.get("role") == "assistant"]
-    return next((one for one in reversed(answers) if one), None)
-
-
-def _extracted(row: dict[str, Any], response: str | None) -> str | None:
-    """The final extracted answer."""
-    found = row.get("answer_attribution")
-    entries = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    final = [one for one in entries if one.get("is_terminal") is True] or entries
-    value = text(final[-1].get("extracted_value")) if final else None
-    return None if not value or (len(value) > SHORT_ANSWER and value == response) else value
-
-
-def _usage(row: dict[str, Any]) -> dict[str, Any]:
-    """Tokens; all zero is what converters write where nothing was counted."""
-    usage = mapping(row.get("token_usage"))
-    read, written = usage.get("input_tokens"), usage.get("output_tokens")
-    if not read and not written:
-        read = written = None
-    return {"prompt_tokens": read, "generated_tokens": written}
-
-
-def _latency(row: dict[str, Any], document: Document) -> float | None:
-    """Seconds. Inspect's converter writes waiting as latency and working as generation: working is the answer's time; others may have only one."""
-    performance = mapping(row.get("performance"))
-    total, working = number(performance.get("latency_ms")).value, number(performance.get("generation_time_ms")).value
-    found = working if total is None or (working is not None and (document.library or "").lower() in INSPECT) else total
-    return None if found is None else found / 1000
-
-
-def _own(metadata: Any) -> dict[str, Any]:
-    """What trackr's own export put into the metadata."""
-    told = {name: text(metadata.get(name)) for name in OWN_COLUMNS if metadata.get(name) is not None and name != "repetition"}
-    if "option_scores" in told:
-        try:
-            told["option_scores"] = orjson.loads(told["option_scores"] or "null")
-        except ValueError:
-            del told["option_scores"]
-    scores = {name: number(value).value for name, value in metadata.items() if name.startswith(OWN_SCORES) and len(name) > len(OWN_SCORES)}
-    return {**told, **scores}
