@@ -121,7 +121,6 @@ class _Run:
             benchmark=self.log.benchmark() or "",
             order=named,
             headline=self.log.headline(),
-            score_on_error=bool(mapping(spec.get("config")).get("score_on_error")),
             old_name=named[0] if named else OLD_NAME,
         )
 

@@ -32,7 +32,6 @@ class Reading:
     benchmark: str
     order: Sequence[str]
     headline: str | None = None
-    score_on_error: bool = False
     old_name: str = OLD_NAME
     profiles: Profiles = field(default_factory=Profiles)
     primary: str | None = None
@@ -53,8 +52,7 @@ class Reading:
         if key is None:
             return "expected a sample with an id (run the evaluation again)"
         epoch = whole(sample.get("epoch"))
-        error = sample.get("error")
-        failed = error is not None and not (self.score_on_error and sample.get("scores"))
+        failed = sample.get("error") is not None and not sample.get("scores")
         row = {
             "question_id": key,
             "repetition": None if epoch is None else max(epoch - 1, 0),
