@@ -386,6 +386,12 @@ def test_a_host_that_is_not_there_is_named_with_a_remedy() -> None:
     assert "hush" not in str(caught.value)
 
 
+def test_an_address_that_is_not_understood_is_not_quoted() -> None:
+    with pytest.raises(InputError, match="%40") as caught:
+        READER.find_address("postgresql://me:hu%zzsh@host/db", Study.empty(), Selection())
+    assert "hu" not in str(caught.value)
+
+
 def test_psycopg_missing_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(InputError, match=r"trackr\[postgres\]"):
@@ -454,6 +460,40 @@ def test_flipped_bytes_never_end_in_anything_but_an_input_error(copied: Path) ->
 def _read_all(sources: Sequence[Source]) -> Iterator[tuple[Source, Iterator[Batch | Refusal]]]:
     with suppress(InputError):
         yield from READER.read_many([one for one in sources if not one.left_out], Study.empty())
+
+
+def test_runs_beside_a_damaged_page_go_in(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [one for one in find(copied) if not one.left_out]
+    bad = database.run_id(sources[1])
+    reading = store.Store.rows
+
+    def rows(self: store.Store, statement: str, wanted: Sequence[str] | None = None) -> Iterator[list[Any]]:
+        if wanted and bad in wanted and "metrics m" in statement:
+            raise store._unreadable(self.address, sqlite3.DatabaseError("database disk image is malformed"))
+        yield from reading(self, statement, wanted)
+
+    monkeypatch.setattr(store.Store, "rows", rows)
+    refused = []
+    for source, items in READER.read_many(sources, Study.empty()):
+        try:
+            assert list(items)
+        except InputError as err:
+            refused.append((database.run_id(source), "malformed" in str(err)))
+    assert refused == [(bad, True)]
+
+
+def test_a_store_that_is_held_by_another_process_is_tried_again_later(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    sources = [one for one in find(copied) if not one.left_out]
+    with closing(sqlite3.connect(copied, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(InputError, match="try again"):  # of the store, not of one run: nothing is noted as read
+            next(iter(READER.read_many(sources, Study.empty())))
+        (refused,) = find(copied)
+        with pytest.raises(InputError, match="another process holds it"):
+            read(refused)
+        writer.execute("ROLLBACK")
+    assert all(list(items) for _, items in READER.read_many(sources, Study.empty()))
 
 
 def test_values_of_odd_types_are_values_or_nothing(copied: Path, sqlite_store: Written) -> None:

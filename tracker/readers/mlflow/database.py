@@ -12,9 +12,9 @@ import orjson
 from tracker.batch import Source
 from tracker.errors import InputError
 from tracker.readers.mlflow.artifacts import Places
-from tracker.readers.mlflow.model import DELETED, Address
+from tracker.readers.mlflow.model import DELETED, Address, MlflowRun
 from tracker.readers.mlflow.points import LATEST_MS
-from tracker.readers.mlflow.store import address_of, file_address, is_mlflow_file, is_store_head, open_store
+from tracker.readers.mlflow.store import RECOVER, address_of, file_address, is_mlflow_file, is_store_head, open_store
 from tracker.readers.tabular import without_gc
 
 if TYPE_CHECKING:
@@ -46,7 +46,15 @@ def find(folder: Folder, study: Study) -> list[Source]:
         try:
             sources = sources_of(file_address(path), study, claims=(path, *beside))
         except InputError as err:
-            sources = [Source(reader=READER_NAME, uri=str(path.resolve()), files=(path,), mapping={DAMAGED: err.message}, claims=beside)]
+            sources = [
+                Source(
+                    reader=READER_NAME,
+                    uri=str(path.resolve()),
+                    files=(path,),
+                    mapping={DAMAGED: [err.message, err.hint or RECOVER]},
+                    claims=beside,
+                )
+            ]
         found += sources or [
             Source(reader=READER_NAME, uri=str(path.resolve()), files=(), claims=(path, *beside), content="", left_out=NO_RUNS)
         ]
@@ -70,26 +78,37 @@ def sources_of(address: Address, study: Study, claims: tuple[Path, ...] = ()) ->
 
 def read_many(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, Iterator[Batch | Refusal]]]:
     """What the runs of one store hold, chunk by chunk."""
-    from tracker.readers.mlflow.bulk import Bulk
     from tracker.readers.mlflow.mapping import batches
 
     rest = iter(sources)
     while chunk := list(islice(rest, CHUNK_RUNS)):
         good = [source for source in chunk if DAMAGED not in source.mapping]
-        runs: dict[str, Any] = {}
-        problem: InputError | None = None
-        if good:
-            try:
-                with without_gc(), open_store(_address(good[0])) as store:
-                    runs = Bulk(store).runs([run_id(source) for source in good])
-            except InputError as err:
-                problem = err
+        runs = _runs(_address(good[0]), [run_id(source) for source in good]) if good else {}
         for source in chunk:
             run = runs.pop(run_id(source), None)
-            if run is None:
-                yield source, _failed(source, problem)
-            else:
-                yield source, batches(run, source, study)
+            yield source, batches(run, source, study) if isinstance(run, MlflowRun) else _failed(source, run)
+
+
+def _runs(address: Address, ids: Sequence[str]) -> dict[str, MlflowRun | InputError]:
+    """Runs by id. Where the file is damaged they are read one by one, so that the good ones go in.
+
+    Raises InputError when the store cannot be read at all (now).
+    """
+    from tracker.readers.mlflow.bulk import Bulk
+
+    with without_gc(), open_store(address) as store:
+        try:
+            return {**Bulk(store).runs(ids)}
+        except InputError as err:
+            if err.hint != RECOVER or len(ids) == 1:
+                raise
+        found: dict[str, MlflowRun | InputError] = {}
+        for one in ids:
+            try:
+                found |= Bulk(store).runs([one])
+            except InputError as err:
+                found[one] = err
+        return found
 
 
 def is_of_database(source: Source) -> bool:
@@ -110,7 +129,8 @@ def _address(source: Source) -> Address:
 def _failed(source: Source, problem: InputError | None) -> Iterator[Batch | Refusal]:
     """Why there is nothing."""
     if DAMAGED in source.mapping:
-        raise InputError(source.mapping[DAMAGED], where=source.uri, hint="copy it again, or save what is left with `sqlite3 FILE .recover`")
+        message, hint = source.mapping[DAMAGED]
+        raise InputError(message, where=source.uri, hint=hint)
     if problem is not None:
         raise problem
     message = "the run is not in the store any more"

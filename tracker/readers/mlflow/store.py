@@ -29,7 +29,7 @@ READ = (
 FETCHED = 50_000
 _WAL = 2
 _BUSY_S = 30.0
-_RECOVER = "it may be cut off or damaged: copy it again, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`"
+RECOVER = "it may be cut off or damaged: copy it again, or save what is left with `sqlite3 FILE .recover | sqlite3 NEW`"
 _HIDDEN = frozenset({"password", "user", "sslpassword", "passfile", "sslkey", "application_name", "connect_timeout"})
 
 
@@ -262,6 +262,14 @@ def _open_postgres(address: Address) -> Store:
         raise InputError(message, where=address, hint="pip install 'trackr[postgres]'") from err
     try:
         connection = psycopg.connect(address.url)
+    except psycopg.ProgrammingError as err:  # its message may quote any part of the address
+        message = "not a PostgreSQL address that can be understood"
+        raise InputError(
+            message, where=address, hint="postgresql://USER:PASSWORD@HOST:PORT/NAME; write @ / : % in a password as %40 %2F %3A %25"
+        ) from err
+    except psycopg.Error as err:
+        raise _unreadable(address, err) from err
+    try:
         connection.read_only = True
         with connection.transaction():
             told = connection.execute(
@@ -269,6 +277,7 @@ def _open_postgres(address: Address) -> Store:
                 " WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'v', 'p', 'm') AND pg_table_is_visible(c.oid)"
             ).fetchall()
     except psycopg.Error as err:
+        connection.close()
         raise _unreadable(address, err) from err
     tables: dict[str, set[str]] = {}
     for table, column in told:
@@ -285,7 +294,7 @@ def _unreadable(address: Address, err: Exception) -> InputError:
     reason = (str(err).strip().splitlines() or [type(err).__name__])[0].replace(address.url, address)
     if address.startswith("sqlite:"):
         busy = "locked" in reason or "busy" in reason
-        hint = "another process holds it: try again" if busy else _RECOVER
+        hint = "another process holds it: try again" if busy else RECOVER
         return InputError(f"cannot be read as a SQLite database: {reason}", where=address, hint=hint)
     password = urlsplit(address.url).password
     for secret in filter(None, (password, unquote(password or ""))):
