@@ -45,6 +45,18 @@ def insert(connection: sa.Connection, table_name: str, rows: pa.Table | pa.Recor
     return int(rows.num_rows)
 
 
+def new_ids(connection: sa.Connection, table_name: str, count: int) -> list[int]:
+    """Ids for rows that this transaction inserts, in ascending order; none was ever given before.
+
+    An INSERT that returns its ids in order goes row by row on SQLite; with ids at hand it goes in one piece.
+    """
+    if connection.dialect.name == "sqlite":
+        last = connection.execute(sa.text("SELECT seq FROM sqlite_sequence WHERE name = :name"), {"name": table_name}).scalar() or 0
+        return list(range(last + 1, last + 1 + count))
+    query = sa.text("SELECT nextval(pg_get_serial_sequence(:name, 'id')) FROM generate_series(1, :count)")
+    return sorted(connection.execute(query, {"name": f"{SCHEMA}.{table_name}", "count": count}).scalars())
+
+
 def read_runs(connection: sa.Connection, table_name: str, run_ids: Sequence[int]) -> Iterator[pa.Table]:
     """Rows of some runs in pieces of bounded size, ordered by run and primary key."""
     source = table(table_name)

@@ -198,7 +198,7 @@ def storable(refusal: Refusal) -> Refusal:
 def _clean(item: Batch) -> tuple[Batch, int]:
     """A batch without NUL characters; also how many texts of its records had one."""
     records, replaced = clean_table(item.records)
-    others = {name: getattr(item, name) for name in ("questions", "labels", "record_scores", "metric_points")}
+    others = {name: getattr(item, name) for name in ("questions", "labels", "record_scores")}
     cleaned = {name: table and clean_table(table)[0] for name, table in others.items()}
     same = records is item.records and all(cleaned[name] is table for name, table in others.items())
     return (item if same else replace(item, records=records, **cleaned)), replaced

@@ -177,7 +177,7 @@ def relink(connection: sa.Connection) -> set[int]:
 
 
 def _relink_backbones(connection: sa.Connection, linker: Linker) -> None:
-    """Models that are only found mean the backbones that are described now."""
+    """Models that are only found, and scores of a language model itself, mean the backbones that are described now."""
     query = (
         sa.select(Model.id, ModelAlias.alias, Model.backbone_id)
         .join(ModelAlias, ModelAlias.model_id == Model.id)
@@ -187,6 +187,12 @@ def _relink_backbones(connection: sa.Connection, linker: Linker) -> None:
         wanted = linker.backbone(spelling)
         if wanted != backbone_id:
             connection.execute(sa.update(Model).where(Model.id == model_id).values(backbone_id=wanted))
+    scored = sa.select(Run.model_name, Score.backbone_id).join(Score, Score.run_id == Run.id).distinct()
+    for spelling, backbone_id in connection.execute(scored).all():
+        wanted = linker.backbone(spelling)
+        if wanted != backbone_id:
+            runs = sa.select(Run.id).where(Run.model_name == spelling)
+            connection.execute(sa.update(Score).where(Score.run_id.in_(runs)).values(backbone_id=wanted))
 
 
 def _relink_models(connection: sa.Connection, linker: Linker) -> set[int]:

@@ -20,6 +20,7 @@ from tracker.ingest.link import Linker, prune
 from tracker.ingest.questions import Questions, forget, solo_questions
 from tracker.ingest.read import refused
 from tracker.ingest.report import IngestReport, Rejected
+from tracker.ingest.shape import clean_table
 from tracker.schema import Ingest, MetricPoint, Record, RecordScore, Rejection, Run, RunSource, Score
 from tracker.version import version
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from tracker.ingest.reading import Reading, ReadRun
 
 GROUP_RECORDS = 25_000
-GROUP_SOURCES = 100
+GROUP_SOURCES = 500
 TEXT_LIMIT = 500
 IN_LIMIT = 500
 
@@ -335,10 +336,9 @@ class Loader:
     def _write_runs(self, connection: sa.Connection, rows: list[_Row]) -> None:
         new = [row for row in rows if row.run_id is None]
         if new:
-            statement = sa.insert(Run).returning(Run.id, sort_by_parameter_order=True)
-            ids = connection.execute(statement, [{**row.values, "current": False, "version": 1} for row in new]).scalars().all()
-            for row, run_id in zip(new, ids, strict=True):
+            for row, run_id in zip(new, bulk.new_ids(connection, "runs", len(new)), strict=True):
                 row.run_id = run_id
+            connection.execute(sa.insert(Run), [{**row.values, "id": row.run_id, "current": False, "version": 1} for row in new])
         changed = [row for row in rows if row.version > 1]
         for row in changed:
             connection.execute(sa.update(Run).where(Run.id == row.run_id).values(version=row.version, **row.values))
@@ -386,6 +386,8 @@ class Loader:
     def _insert_held(self, table_name: str, held: list[pa.Table], versions: dict[int, int], *, more: bool) -> None:
         assert self._questions is not None  # noqa: S101
         rows = pa.concat_tables(held) if held else bulk.arrow_schema(table_name).empty_table()
+        if table_name == "metric_points":  # here and not run by run: runs may have few points each
+            rows, _ = clean_table(rows)
         bulk.insert(self._questions.connection, table_name, rows)
         if self.staged is not None:
             self.staged.add(table_name, rows, dict(versions), more=more)
@@ -397,6 +399,7 @@ class Loader:
                 **score.model_dump(exclude={"benchmark"}),
                 "run_id": row.run_id,
                 "model_id": row.model_id,
+                "backbone_id": self._linker.backbone(row.values["model_name"]),
                 "benchmark_id": self._linker.benchmark(score.benchmark) if score.benchmark is not None else row.benchmark_id,
             }
             for row in rows

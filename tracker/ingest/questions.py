@@ -141,17 +141,18 @@ class Questions:
         return changed
 
     def _insert(self, benchmark_id: int, new: list[Mapping[str, Any]]) -> None:
+        row_ids = bulk.new_ids(self.connection, "questions", len(new))
         described = [
             {
+                "id": row_id,
                 "benchmark_id": benchmark_id,
                 "key": row["key"],
                 **{name: row.get(name) for name in ATTRIBUTES},
                 "hash_repeats": bool(row.get("hash_repeats")),
             }
-            for row in new
+            for row_id, row in zip(row_ids, new, strict=True)
         ]
-        statement = sa.insert(Question).returning(Question.id, sort_by_parameter_order=True)
-        row_ids = self.connection.execute(statement, described).scalars().all()
+        self.connection.execute(sa.insert(Question), described)
         self._ids[benchmark_id].update(zip((row["key"] for row in new), row_ids, strict=True))
 
     def _stored(self, row_ids: Sequence[int]) -> dict[int, dict[str, Any]]:

@@ -52,9 +52,14 @@ def _read_many(
     one: BulkReader, sources: Sequence[Source], study: Study, known_digests: Sequence[str | None], folder: Path
 ) -> list[Reading]:
     reader = reader_of(sources[0].reader)
-    values = [known or digest(source, reader, study.effective(source)) for source, known in zip(sources, known_digests, strict=True)]
-    told = dict(zip((source.uri for source in sources), values, strict=True))
+    told: dict[str, str] = {}
     readings: list[Reading] = []
+    for source, known in zip(sources, known_digests, strict=True):
+        try:
+            told[source.uri] = known or digest(source, reader, study.effective(source))
+        except InputError as err:
+            readings.append(refused(source, UNREADABLE, err))
+    sources = [source for source in sources if source.uri in told]
     try:
         for source, items in one.read_many(sources, study):
             readings.append(_gather(source, study, items, folder, told.pop(source.uri), 0))
@@ -78,7 +83,7 @@ def _gather(source: Source, study: Study, items: Iterator[Batch | Refusal], fold
     except OSError as err:
         collector.discard()
         message = f"cannot be read: {err.strerror or err}"
-        failed = InputError(message, where=str(err.filename or source.uri), hint="check the disk and run the command again")
+        failed = InputError(message, where=str(err.filename or source.uri), hint="check the disk or the network, and run the command again")
         return refused(source, f"{UNREADABLE}-{value}", failed, size=size)
     except BaseException:
         collector.discard()

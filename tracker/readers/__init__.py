@@ -28,6 +28,7 @@ def all_readers() -> tuple[Reader, ...]:
 
     return (
         table.READER,
+        score_table.READER,
         mlflow.READER,
         inspect_ai.READER,
         lm_eval.READER,
@@ -39,7 +40,6 @@ def all_readers() -> tuple[Reader, ...]:
         lighteval.READER,
         every_eval_ever.READER,
         native.READER,
-        score_table.READER,
     )
 
 
