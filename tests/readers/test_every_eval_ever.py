@@ -136,6 +136,16 @@ def test_an_error_is_a_failed_record_and_no_zero() -> None:
     assert [(row["question_key"], row["score"], row["correct"]) for row in failed] == [("inspect:3", None, None)]
 
 
+def test_an_error_after_which_inspect_scored_counts(tmp_path: Path) -> None:
+    """Inspect's converter names a result only where a scorer gave the score."""
+    shutil.copytree(INSPECT, tmp_path / "x")
+    (held,) = (tmp_path / "x").rglob("*.jsonl")
+    held.write_text(held.read_text().replace('"evaluation_result_id": null', '"evaluation_result_id": "choice:accuracy"'))
+    batches, _ = read(READER, tmp_path)
+    found = {row["question_key"]: (row["status"], row["correct"], row["score"]) for row in rows(batches)}
+    assert found["inspect:3"] == (None, False, 0.0)
+
+
 def test_an_access_key_is_not_kept() -> None:
     batches, _ = read(READER, INGEST / "every_eval_ever" / "v02_results")
     assert "sk-secret" not in str([batch.run.settings for batch in batches])

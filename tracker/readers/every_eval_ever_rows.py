@@ -74,11 +74,16 @@ def score_of(row: dict[str, Any]) -> Number:
     return number(None if isinstance(value, bool) else value)
 
 
-def failure(row: dict[str, Any]) -> str | None:
-    """The error of a sample that has no answer; the zero that the format demands beside it is none."""
+def failure(row: dict[str, Any], document: Document) -> str | None:
+    """The error of a sample that has no answer; the zero that the format demands beside it is none.
+
+    A row of Inspect's converter that names its result has a scorer's own score, errors or not.
+    """
     error = text(row.get("error"))
+    if not error or (row.get("evaluation_result_id") is not None and (document.library or "").lower() in INSPECT):
+        return None
     evaluation = mapping(row.get("evaluation"))
-    return error if error and truth(evaluation.get("is_correct")) is not True and not score_of(row).value else None
+    return error if truth(evaluation.get("is_correct")) is not True and not score_of(row).value else None
 
 
 def asked(row: dict[str, Any], document: Document) -> dict[str, Any]:

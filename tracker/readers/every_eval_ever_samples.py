@@ -176,7 +176,7 @@ class Samples:
             metric = metric_of(result_id, filtered)
             if not document.own and result_id is None and (stated := text(metadata.get("filter"))) and name.endswith(f"/{stated}"):
                 benchmark = name[: -len(stated) - 1]
-        counts = None if (result_id is None and METRICS in metadata) or failure(row) is not None else metric
+        counts = None if (result_id is None and METRICS in metadata) or failure(row, document) is not None else metric
         run = Run(evaluation_id or document.evaluation_id, document.model or model or "", benchmark)
         return Place(run, counts, (text(row["sample_id"]) or "", self._repetition(document, metadata)), result)
 
@@ -228,7 +228,7 @@ class Samples:
         native = {
             "question_id": _key(document, place),
             "repetition": place.sample[1],
-            **self._judged(row, place, own=document.own),
+            **self._judged(row, place, document),
             **asked(row, document),
             **answered(row, document),
         }
@@ -240,9 +240,9 @@ class Samples:
             native |= own_columns(mapping(row.get("metadata")))
         return native
 
-    def _judged(self, row: dict[str, Any], place: Place, *, own: bool) -> dict[str, Any]:
+    def _judged(self, row: dict[str, Any], place: Place, document: Document) -> dict[str, Any]:
         """correct, score, status of a row; only the primary metric judges."""
-        if failure(row) is not None:
+        if failure(row, document) is not None:
             return {"correct": None, "score": None, "status": "failed", "score_rule": None}
         if place.metric is None or place.metric != self.primary[place.run]:
             return {"correct": None, "score": None, "status": None, "score_rule": None}
@@ -253,7 +253,7 @@ class Samples:
         if value is None and score.special is None:
             correct = said
         rule = place.metric if place.result is not None or place.metric != UNNAMED else "evaluation.score"
-        if own:
+        if document.own:
             metadata = mapping(row.get("metadata"))
             correct = None if metadata.get("correct") == NO_SCORE else said
             value = None if metadata.get("score") == NO_SCORE else number(metadata.get("score", value)).value
