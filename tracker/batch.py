@@ -223,6 +223,9 @@ class Source:
     """Why it is not read though it was found (such as "deleted in MLflow"): counted in the summary."""
 
 
+_NO_RECORDS = RECORDS.empty_table()
+
+
 def empty_records() -> pa.Table:
     """A records table without rows."""
-    return RECORDS.empty_table()
+    return _NO_RECORDS

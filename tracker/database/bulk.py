@@ -103,7 +103,7 @@ def _insert_sqlite(connection: sa.Connection, table_name: str, columns: pa.Table
 def _sqlite_values(column: pa.ChunkedArray) -> Any:
     """Python values of a column; a constant is repeated instead of built."""
     if pa.types.is_timestamp(column.type):
-        column = pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%d %H:%M:%S")
+        column = column.cast(pa.timestamp("us")).cast(pa.string())
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count == 0 and len(column) > 1 and _constant(column):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def read_sources(sources: Sequence[Source], study: Study, known_digests: Sequence[str | None], folder: Path) -> list[Reading]:
     """Read some sources; those of one group are read together."""
-    if len(sources) > 1 and isinstance(one := reader_of(sources[0].reader), BulkReader):
+    if sources[0].group is not None and isinstance(one := reader_of(sources[0].reader), BulkReader):
         return _read_many(one, sources, study, known_digests, folder)
     return [read_source(source, study, known, folder) for source, known in zip(sources, known_digests, strict=True)]
 

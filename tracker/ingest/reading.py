@@ -7,14 +7,11 @@ source, and so that a worker process hands them over without copying.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tracker.batch import LABELS, METRIC_POINTS, QUESTIONS, AggregateScore, Refusal, RunHeader, Source
 from tracker.ingest.spool import Rows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 NO_QUESTIONS, NO_LABELS, NO_POINTS = QUESTIONS.empty_table(), LABELS.empty_table(), METRIC_POINTS.empty_table()
 
@@ -63,3 +60,33 @@ class Reading:
         self.records.discard()
         self.record_scores.discard()
         self.metric_points.discard()
+
+
+@dataclass(slots=True, kw_only=True)
+class Packed:
+    """Readings on their way to another process: the small tables of many runs as one, since each slice would carry the whole along."""
+
+    readings: list[Reading]
+    points: pa.Table
+    sizes: list[int]
+
+
+def pack(readings: list[Reading]) -> Packed:
+    """Readings without their metric points, and these in one piece."""
+    tables = [run.metric_points for reading in readings for run in reading.runs]
+    points = pa.concat_tables([NO_POINTS, *tables]).combine_chunks()
+    for reading in readings:
+        for run in reading.runs:
+            run.metric_points = NO_POINTS
+    return Packed(readings=readings, points=points, sizes=[table.num_rows for table in tables])
+
+
+def unpack(packed: Packed) -> list[Reading]:
+    """The readings as they were."""
+    sizes, start = iter(packed.sizes), 0
+    for reading in packed.readings:
+        for run in reading.runs:
+            size = next(sizes)
+            run.metric_points = packed.points.slice(start, size) if size else NO_POINTS
+            start += size
+    return packed.readings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +30,12 @@ SORT_MEMORY = "256MB"
 PLACE = (pa.field("run", pa.int32(), nullable=False), pa.field("position", pa.int64(), nullable=False))
 
 
-@cache
-def _placed(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([*PLACE, *schema])
-
-
 class Spool:
     """Tables of one schema, each of one run; `position` counts the rows of a run in the order they came."""
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
-        self.schema = _placed(schema)
         self._columns = schema
+        self.schema: pa.Schema | None = None
         self._folder = folder
         self._path: Path | None = None
         self._sink: Any = None
@@ -56,6 +50,8 @@ class Spool:
         rows = table.num_rows
         if not rows:
             return
+        if self.schema is None:
+            self.schema = pa.schema([*PLACE, *self._columns])
         start = self._positions.get(run, 0)
         self._interleaved |= run < self._last
         self._last = run

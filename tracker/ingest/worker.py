@@ -23,6 +23,7 @@ def main() -> None:
     without_pandas()
     modest_memory()
     from tracker.ingest.read import read_sources
+    from tracker.ingest.reading import pack
 
     gc.disable()  # parsed JSON holds no cycles; looking for them took a tenth of the time
     while True:
@@ -31,7 +32,7 @@ def main() -> None:
         except EOFError:
             return
         try:
-            answer: object = read_sources(*job)
+            answer: object = pack(read_sources(*job))
         except Exception as err:  # noqa: BLE001 - the parent raises it
             answer = err
         pickle.dump(answer, answers, protocol=5)

@@ -106,6 +106,8 @@ class _Pool:
         return self._threads.submit(self._run, ([one.source for one in job], study, [one.digest for one in job], folder))
 
     def _run(self, job: tuple[Any, ...]) -> list[Reading]:
+        from tracker.ingest.reading import unpack
+
         process = self._process()
         assert process.stdin is not None  # noqa: S101
         assert process.stdout is not None  # noqa: S101
@@ -118,8 +120,7 @@ class _Pool:
             raise TrackrError(message, where=job[0][0].uri, hint="is memory short? try --workers 0") from err
         if isinstance(answer, Exception):
             raise answer
-        readings: list[Reading] = answer
-        return readings
+        return unpack(answer)
 
     def _process(self) -> subprocess.Popen[bytes]:
         if getattr(self._local, "process", None) is None:

@@ -87,7 +87,8 @@ class SegmentCopy:
         taken: list[Iterator[Piece]] = []
         provided: set[int] = set()
         for staged in self.staged:
-            usable = {run_id for run_id in staged.segment.runs if run_id in missing - provided and self._is_complete(staged, run_id)}
+            wanted = missing & staged.segment.runs.keys() - provided
+            usable = {run_id for run_id in wanted if self._is_complete(staged, run_id)}
             if not usable:
                 continue
             if len(usable) == len(staged.segment.runs):

@@ -89,12 +89,32 @@ class SegmentWriter:
         self._runs[piece.run_id] = version
         place = (self._file, piece.run_id)
         self.run_rows[place] = self.run_rows.get(place, 0) + piece.rows.num_rows
-        self._buffer.append(piece.rows)
-        self._rows += piece.rows.num_rows
-        self._buffered_rows += piece.rows.num_rows
-        self._buffered_bytes += piece.rows.nbytes
+        self._hold(piece.rows)
+
+    def _hold(self, rows: pa.Table) -> None:
+        self._buffer.append(rows)
+        self._rows += rows.num_rows
+        self._buffered_rows += rows.num_rows
+        self._buffered_bytes += rows.nbytes
         if self._buffered_rows >= ROW_GROUP_ROWS or self._buffered_bytes >= ROW_GROUP_BYTES:
             self._flush()
+
+    def write_rows(self, rows: pa.Table, versions: Mapping[int, int]) -> None:
+        """Add rows of any number of runs, those of a run together; many small runs are not taken apart."""
+        encoded = pc.run_end_encode(rows.column("run_id").combine_chunks())
+        runs, ends = encoded.values.to_pylist(), encoded.run_ends.to_pylist()
+        if rows.num_rows > ROW_GROUP_ROWS or any(run in self._runs for run in runs):
+            for piece in by_run(rows):
+                self.write(piece, versions[piece.run_id])
+            return
+        if self._full:
+            self._close_file()
+        if not self._file:
+            self._file = f"{uuid.uuid4().hex}.parquet"
+        self._runs |= {run: versions[run] for run in runs}
+        self.run_rows |= {(self._file, run): end - start for run, start, end in zip(runs, [0, *ends], ends, strict=False)}
+        self._last = runs[-1]
+        self._hold(rows)
 
     def close(self) -> list[Segment]:
         """Finish the last file; every segment that was written."""

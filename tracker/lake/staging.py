@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow.compute as pc
 
 from tracker.lake.folder import STAGING
-from tracker.lake.segments import SegmentWriter, by_run, conform
+from tracker.lake.segments import SegmentWriter, conform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,8 +140,7 @@ class Staging:
         writer = self._writers.get(task.table)
         if writer is None:
             writer = self._writers[task.table] = SegmentWriter(self.folder / task.table, task.table, schema)
-        for piece in by_run(_sorted(conform(task.rows, schema))):
-            writer.write(piece, task.versions[piece.run_id])
+        writer.write_rows(_sorted(conform(task.rows, schema)), task.versions)
 
     def _claim(self) -> None:
         """Hold a lock on the folder: without one, sync takes it for the remains of a dead process."""

@@ -60,7 +60,8 @@ class HelmReader:
         root = folder.path.resolve()
         files = tuple(root / name for name in (*found, *beside, *instead))
         claims = tuple(root / name for name in BESIDE if name in folder.names)
-        return (Source(reader=self.name, uri=str(files[0]), files=files, claims=claims),)
+        named = {} if SPEC in folder.names else {"folder": root.name}  # it names the run
+        return (Source(reader=self.name, uri=str(files[0]), files=files, mapping=named, claims=claims),)
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
         """A run for each split and perturbation."""

@@ -74,7 +74,8 @@ class LightevalReader:
         for path in details:
             match = DETAILS.match(path.name)
             files = (path, *([results] if results is not None else []))
-            yield Source(reader=self.name, uri=str(path), files=files, mapping={"task": match["task"] if match else None})
+            named = {} if results is not None else {"model": _model_folder(path)}
+            yield Source(reader=self.name, uri=str(path), files=files, mapping={"task": match["task"] if match else None} | named)
 
     def _rest(self, path: Path, details: Sequence[Path]) -> Source | None:
         """A results file with tasks of which there are no details, or that cannot be read."""

@@ -55,7 +55,8 @@ class LmEvalReader:
         sources = []
         for one in found:
             files = (root / one.name, *([root / one.results] if one.results else []))
-            sources.append(Source(reader=self.name, uri=str(files[0]), files=files, mapping={"task": one.task}))
+            named = {} if one.results else {"model": _model_of(root / one.name)}
+            sources.append(Source(reader=self.name, uri=str(files[0]), files=files, mapping={"task": one.task} | named))
         for name, listed in tasks.items():
             sampled = sorted({one.task for one in found if one.results == name})
             if not listed or set(listed) - set(sampled):

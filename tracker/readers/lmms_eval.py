@@ -67,7 +67,8 @@ def _modern(folder: Folder, results: dict[str, str], samples: list[tuple[str, st
     root = folder.path.resolve()
     for stamp, task, name in samples:
         files = [root / name, *([root / results[stamp]] if stamp in results else [])]
-        yield Source(reader=READER.name, uri=str(files[0]), files=tuple(files), mapping={"task": task})
+        named = {} if stamp in results else {"model": _folder_model(root)}
+        yield Source(reader=READER.name, uri=str(files[0]), files=tuple(files), mapping={"task": task} | named)
     for stamp, name in results.items():
         sampled = {task for one, task, _ in samples if one == stamp}
         tasks = results_tasks(folder.head(name))
@@ -192,9 +193,8 @@ def _results_of(source: Source) -> tuple[Results, list[Refusal]]:
 def _header(results: Results, task: str, main: Path, stamp: str) -> RunHeader:
     document = results.document
     start = _moment(text(document.get("date")) or stamp, results)
-    folder = main.parent.name
     return RunHeader(
-        model=results.model() or folder.replace("__", "/", 1),
+        model=results.model() or _folder_model(main.parent),
         benchmark=task,
         configuration=configuration(results, task),
         framework="lmms-eval",
@@ -204,6 +204,11 @@ def _header(results: Results, task: str, main: Path, stamp: str) -> RunHeader:
         ended_at=ended(start, results.seconds()),
         settings=results.settings(task),
     )
+
+
+def _folder_model(folder: Path) -> str:
+    """The model where no results file names it."""
+    return folder.name.replace("__", "/", 1)
 
 
 def _moment(stamp: str, results: Results) -> datetime | None:

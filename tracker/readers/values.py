@@ -111,8 +111,22 @@ def truth(value: object) -> bool | None:
 
 
 def json_text(value: object) -> str:
-    """JSON without spaces; NaN and infinity become null."""
-    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY).decode()
+    """JSON without spaces; NaN and infinity become null, whole numbers beyond 64 bits floats."""
+    option = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    try:
+        return orjson.dumps(value, default=str, option=option).decode()
+    except TypeError:
+        return orjson.dumps(_narrow(value), default=str, option=option).decode()
+
+
+def _narrow(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _narrow(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_narrow(one) for one in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return number(value).value
+    return value
 
 
 def option_list(value: object) -> list[str] | None:
