@@ -14,26 +14,15 @@ import os
 import platform
 import shutil
 import sqlite3
-import subprocess
 import sys
-import threading
-import time
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-TRACKR = Path(sys.executable).parent / "trackr"
-DATA = ROOT / "bench-data"
+from formats import format_figures
+from measure import DATA, ROOT, best, fresh, python, run, seconds_of
 
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One command: wall time (s) and the largest memory of its processes together (MB)."""
-
-    seconds: float
-    peak_mb: float
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def main() -> None:
@@ -47,6 +36,8 @@ def main() -> None:
     if not options.no_postgres:
         figures |= postgres_figures(study, figures["ingest_s"])
     figures |= reading_figures()
+    if not options.no_formats:
+        figures |= format_figures()
     if options.large:
         figures |= large_figures(figures["ingest_peak_mb (target < 600)"])
     print(json.dumps(figures, indent=2))
@@ -62,7 +53,7 @@ def simulated(folder: Path, *, scale: float) -> Path:
 def ingest_figures(study: Path, *, baseline: bool) -> dict[str, Any]:
     """First and second ingest into SQLite, against a bare orjson pass and against json + to_sql."""
     orjson_s = min(python("orjson_pass.py", study).seconds for _ in range(3))
-    first = min((run("ingest", study, "--db", _fresh("sqlite") / "trackr.db", "-q") for _ in range(3)), key=lambda one: one.seconds)
+    first = min((run("ingest", study, "--db", fresh("sqlite") / "trackr.db", "-q") for _ in range(3)), key=lambda one: one.seconds)
     database = DATA / "sqlite" / "trackr.db"
     before = _fingerprint(database)
     second = min((run("ingest", study, "--db", database, "-q") for _ in range(3)), key=lambda one: one.seconds)
@@ -76,7 +67,7 @@ def ingest_figures(study: Path, *, baseline: bool) -> dict[str, Any]:
         "second_wrote_to_database (target False)": _fingerprint(database) != before,
     }
     if baseline:
-        to_sql = python("json_to_sql.py", study, _fresh("to_sql") / "baseline.db")
+        to_sql = python("json_to_sql.py", study, fresh("to_sql") / "baseline.db")
         figures |= {"json_to_sql_s": to_sql.seconds, "json_to_sql_over_ingest (target >= 5)": to_sql.seconds / first.seconds}
     return figures
 
@@ -86,7 +77,7 @@ def postgres_figures(study: Path, sqlite_s: float) -> dict[str, Any]:
     sys.path.insert(0, str(ROOT))
     from tests.conftest import running_postgres
 
-    folder = _fresh("postgres")
+    folder = fresh("postgres")
     with running_postgres(folder) as server:
         url = server.create()
         measured = run("ingest", study, "--db", url, "--lake", folder / "lake", "-q")
@@ -103,7 +94,7 @@ def postgres_figures(study: Path, sqlite_s: float) -> dict[str, Any]:
 def reading_figures() -> dict[str, Any]:
     """Queries, export, analysis and start-up over what was ingested."""
     database = DATA / "sqlite" / "trackr.db"
-    out = _fresh("export") / "records.parquet"
+    out = fresh("export") / "records.parquet"
     export = run("query", "select * from answers", "--db", database, "-o", out)
     lake_s, sqlite_s = cells(database)
     command = run("query", "select * from cells", "--db", database, "--format", "csv")
@@ -126,7 +117,7 @@ def reading_figures() -> dict[str, Any]:
 def large_figures(peak_mb: float) -> dict[str, Any]:
     """Memory of a study ten times larger."""
     study = simulated(DATA / "large", scale=10.0)
-    measured = run("ingest", study, "--db", _fresh("sqlite-large") / "trackr.db", "-q")
+    measured = run("ingest", study, "--db", fresh("sqlite-large") / "trackr.db", "-q")
     return {
         "large_ingest_s": measured.seconds,
         "large_peak_mb": measured.peak_mb,
@@ -142,93 +133,12 @@ def cells(database: Path) -> tuple[float, float]:
 
     with open_tracker(str(database)) as tracker:
         session = tracker.session()
-        over_lake = median(_time(lambda: session.connection.execute("select * from cells").fetchall()) for _ in range(21))
+        over_lake = median(seconds_of(lambda: session.connection.execute("select * from cells").fetchall()) for _ in range(21))
     connection = sqlite3.connect(database)
     text = portable_sql("cells")
-    on_sqlite = median(_time(lambda: connection.execute(text).fetchall()) for _ in range(5))
+    on_sqlite = median(seconds_of(lambda: connection.execute(text).fetchall()) for _ in range(5))
     connection.close()
     return over_lake, on_sqlite
-
-
-def best(times: int, *arguments: object) -> Measured:
-    """The fastest of several runs of a command: what the machine can do when nothing disturbs it."""
-    return min((run(*arguments) for _ in range(times)), key=lambda one: one.seconds)
-
-
-def run(*arguments: object) -> Measured:
-    """Run a trackr command."""
-    return _measure([str(TRACKR), *map(str, arguments)])
-
-
-def python(script: str, *arguments: object) -> Measured:
-    """Run a script beside this one."""
-    return _measure([sys.executable, str(Path(__file__).parent / script), *map(str, arguments)])
-
-
-def _measure(command: list[str]) -> Measured:
-    print("+", " ".join(command), file=sys.stderr)
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    watcher = _Watcher(process.pid)
-    watcher.start()
-    code = process.wait()
-    seconds = time.perf_counter() - started
-    watcher.stop()
-    if code:
-        message = f"{' '.join(command)} ended with {code}"
-        raise SystemExit(message)
-    return Measured(seconds=seconds, peak_mb=watcher.peak / 1e6)
-
-
-class _Watcher(threading.Thread):
-    """Samples the proportional memory of a process and its descendants."""
-
-    def __init__(self, pid: int) -> None:
-        super().__init__(daemon=True)
-        self.pid, self.peak, self._ended = pid, 0, threading.Event()
-
-    def run(self) -> None:
-        while not self._ended.wait(0.25):
-            self.peak = max(self.peak, sum(_pss(pid) for pid in _tree(self.pid)))
-
-    def stop(self) -> None:
-        self._ended.set()
-        self.join()
-
-
-def _tree(root: int) -> list[int]:
-    found, waiting = [], [root]
-    while waiting:
-        pid = waiting.pop()
-        found.append(pid)
-        for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            try:
-                waiting += map(int, task.read_text().split())
-            except OSError:
-                continue
-    return found
-
-
-def _pss(pid: int) -> int:
-    """Proportional set size: pages shared by two processes count once."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
-
-
-def _time(call: Any) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
-
-
-def _fresh(name: str) -> Path:
-    folder = DATA / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
 
 
 def _fingerprint(database: Path) -> tuple[int, ...]:
@@ -256,6 +166,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true", help="also ingest a study ten times larger")
     parser.add_argument("--no-postgres", action="store_true", help="leave PostgreSQL out")
+    parser.add_argument("--no-formats", action="store_true", help="leave MLflow, inspect and Excel out (about 5 minutes)")
     parser.add_argument("--no-baseline", action="store_true", help="leave json + to_sql out (about a minute)")
     return parser.parse_args()
 
