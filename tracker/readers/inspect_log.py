@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import AggregateScore, RunHeader, Settings
 from tracker.readers.columns import moment
+from tracker.readers.secrets import HIDDEN, is_secret, masked_text
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, revision_of, settings_from
 from tracker.readers.values import number, text, whole
 
@@ -23,8 +24,6 @@ LOCAL_ENGINES = ("hf/", "vllm/", "sglang/")
 LIMITS = ("message_limit", "token_limit", "time_limit", "working_limit", "turn_limit", "cost_limit")
 REASONING = ("reasoning_effort", "reasoning_tokens")
 _STDERR = re.compile(r"(?:.*_)?stderr|bootstrap_std")
-_SECRET = re.compile(r"(?:^|[_-])(?:api_?key|secret|password|passwd|token|authorization|credentials?)$", re.IGNORECASE)
-_IN_ADDRESS = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
 _PATH = re.compile(r"(?:/|~|\.{1,2}/|file:|[A-Za-z]:[\\/])")
 _MAPPED = frozenset(PRECISION_KEYS).union(*SPELLINGS.values())
 _EVAL_KEPT = (
@@ -32,7 +31,12 @@ _EVAL_KEPT = (
     "solver_args", "sandbox", "model", "model_generate_config", "model_base_url", "model_args", "model_roles", "config", "revision",
     "packages", "scorers",
 )  # fmt: skip
-_LONGEST_TEXT, _LONGEST_LIST, _LONGEST_ARGUMENT = 2_000, 50, 80
+_LONGEST_TEXT, _LONGEST_LIST, _NO_CHOICE = re.compile(
+    r"(?:^|_)(?:timeout|seed|retries|connections|concurrency|workers|parallelism|verbose|debug|cache|log_level|batch_size|device|gpus)$",
+    re.IGNORECASE,
+)
+"""How an evaluation was carried out, not what was evaluated."""
+_LONGEST_ARGUMENT = 2_000, 50, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +260,10 @@ def items(value: Any) -> list[Any]:
 def plain(value: Any) -> Any:
     """A JSON value for settings: secrets masked, long texts and lists cut."""
     if isinstance(value, str):
-        value = _IN_ADDRESS.sub(r"\1***@", value)
+        value = masked_text(value)
         return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}... ({len(value)} characters)"
     if isinstance(value, dict):
-        return {str(key): "***" if isinstance(one, str) and one and _SECRET.search(str(key)) else plain(one) for key, one in value.items()}
+        return {str(key): HIDDEN if isinstance(one, str) and one and is_secret(str(key)) else plain(one) for key, one in value.items()}
     if isinstance(value, list):
         more = [f"... ({len(value)} entries)"] if len(value) > _LONGEST_LIST else []
         return [*(plain(one) for one in value[:_LONGEST_LIST]), *more]
@@ -302,7 +306,7 @@ def _arguments(given: Mapping[str, Any]) -> list[str]:
         said = text(plain(value))
         if value is None or said is None or name in _MAPPED or (isinstance(value, str) and _PATH.match(value)):
             continue
-        if _SECRET.search(name):
+        if is_secret(name) or _NO_CHOICE.search(name):
             continue
         parts.append(f"{name}={said}" if len(said) <= _LONGEST_ARGUMENT else f"{name}=sha256:{_hash(said)}")
     return parts
