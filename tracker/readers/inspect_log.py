@@ -31,12 +31,12 @@ _EVAL_KEPT = (
     "solver_args", "sandbox", "model", "model_generate_config", "model_base_url", "model_args", "model_roles", "config", "revision",
     "packages", "scorers",
 )  # fmt: skip
-_LONGEST_TEXT, _LONGEST_LIST, _NO_CHOICE = re.compile(
+_LONGEST_TEXT, _LONGEST_LIST, _LONGEST_ARGUMENT = 2_000, 50, 80
+_NO_CHOICE = re.compile(
     r"(?:^|_)(?:timeout|seed|retries|connections|concurrency|workers|parallelism|verbose|debug|cache|log_level|batch_size|device|gpus)$",
     re.IGNORECASE,
 )
 """How an evaluation was carried out, not what was evaluated."""
-_LONGEST_ARGUMENT = 2_000, 50, 80
 
 
 @dataclass(frozen=True, slots=True)
