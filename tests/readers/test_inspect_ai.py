@@ -332,7 +332,10 @@ def test_agents_without_a_model_are_told_apart_by_their_arguments() -> None:
     runs = {batch.run.external_id: batch.run for batch in batches}.values()
     agents = [run for run in runs if run.model == "a2a_agent_solver"]
     assert len(runs) == 21
-    assert len(agents) == len({run.configuration.variant for run in agents}) == 11
+    chosen = [{name: value for name, value in run.settings["task_args_passed"].items() if name != "request_timeout"} for run in agents]
+    assert len(agents) == 11
+    assert len({run.configuration.variant for run in agents}) == len({json.dumps(one, sort_keys=True) for one in chosen}) > 1
+    assert not any("timeout" in str(run.configuration.variant) for run in agents)
 
 
 def test_samples_without_their_transcripts_are_the_same_in_what_is_kept() -> None:
