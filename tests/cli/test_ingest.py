@@ -201,3 +201,61 @@ def test_progress_goes_to_stderr_only_and_only_on_a_terminal(good: Path, tmp_pat
     assert shown["-q"] == b"."
     piped = subprocess.run([*command[:-1], "--db", "other.db"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert piped.stderr == ""
+
+
+@pytest.fixture
+def mlruns(tmp_path: Path) -> Path:
+    """A legacy MLflow store: two experiments with a run each, of 2024 and of 2026, and a deleted run."""
+    root = tmp_path / "mlruns"
+    runs = [("1", "vision", "a" * 32, 1_704_100_000_000, "active"), ("2", "text", "b" * 32, 1_780_000_000_000, "active")]
+    for experiment, name, run, end, stage in [*runs, ("2", "text", "c" * 32, 1_780_000_000_000, "deleted")]:
+        folder = root / experiment / run
+        (folder / "metrics").mkdir(parents=True)
+        (root / experiment / "meta.yaml").write_text(f"experiment_id: '{experiment}'\nlifecycle_stage: active\nname: {name}\n")
+        (folder / "meta.yaml").write_text(
+            f"artifact_uri: x\nend_time: {end}\nexperiment_id: '{experiment}'\nlifecycle_stage: {stage}\nrun_id: {run}\nrun_name: r\n"
+            f"run_uuid: {run}\nsource_type: 4\nstart_time: {end - 1000}\nstatus: 3\nuser_id: u\n"
+        )
+        (folder / "metrics" / "loss").write_text("".join(f"{end - 1000 + step} {1 / (step + 1)} {step}\n" for step in range(3)))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "left_out"),
+    [
+        ((), ["a", "b"], "deleted in MLflow: 1"),
+        (("--experiment", "vision"), ["a"], "of another experiment (--experiment): 1"),
+        (("--experiment", "vision", "--experiment", "text"), ["a", "b"], "deleted in MLflow: 1"),
+        (("--since", "2025-01-01"), ["b"], "unchanged since the time given (--since): 1"),
+        (("--since", "2026-12-31T00:00+02:00"), [], "unchanged since the time given (--since): 2"),
+    ],
+)
+def test_time_and_experiment_choose_runs_and_the_others_are_counted(
+    trackr: Trackr, mlruns: Path, options: tuple[str, ...], kept: list[str], left_out: str
+) -> None:
+    done = trackr("ingest", str(mlruns), *options, "-q")
+    assert done.code == 0
+    assert f"left out, {left_out}" in done.out
+    rows = trackr("query", "select external_id[:1] id from runs order by 1", "--format", "json").json() if kept else []
+    assert [row["id"] for row in rows] == kept
+
+
+def test_since_takes_ages_and_refuses_what_is_no_time(trackr: Trackr, good: Path) -> None:
+    assert "1 new" in trackr("ingest", str(good), "--since", "2h").out
+    done = trackr("ingest", str(good), "--since", "banana")
+    assert (done.code, "found 'banana'" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "said"),
+    [
+        ("mysql://me:secret@host/db", 2, "mysql://me:***@host/db: no reader knows this kind of address"),
+        ("sqlite:////no/such.db", 3, "no such file"),
+        ("postgresql://me:secret@127.0.0.1:9/db", 3, "cannot be read: connection failed"),
+    ],
+)
+def test_an_address_that_cannot_be_opened_is_one_line_without_a_password(trackr: Trackr, address: str, code: int, said: str) -> None:
+    done = trackr("ingest", address)
+    assert (done.code, done.err.count("\n")) == (code, 1)
+    assert said in done.err
+    assert "secret" not in done.err

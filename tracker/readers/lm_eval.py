@@ -44,7 +44,7 @@ class LmEvalReader:
     """Reads what lm-eval writes with --log_samples, and aggregate scores where samples are missing."""
 
     name: str = "lm_eval"
-    version: int = 1
+    version: int = 2
 
     def find(self, folder: Folder, study: Study) -> Sequence[Source]:  # noqa: ARG002 - part of what a reader is
         """Samples files with the results file they belong to; results of tasks without samples stand alone."""

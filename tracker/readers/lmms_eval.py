@@ -40,7 +40,7 @@ class LmmsEvalReader:
     """Reads what lmms-eval writes with --log_samples, and aggregate scores where samples are missing."""
 
     name: str = "lmms_eval"
-    version: int = 1
+    version: int = 2
 
     def find(self, folder: Folder, study: Study) -> Sequence[Source]:  # noqa: ARG002 - part of what a reader is
         """Samples files with the results file of the same stamp; results of tasks without samples stand alone."""

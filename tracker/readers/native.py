@@ -14,7 +14,7 @@ import orjson
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.assemble import SYNONYMS, Assembler
-from tracker.readers.lines import foreign
+from tracker.readers.lines import foreign, listed
 from tracker.readers.tabular import PARQUET_MAGIC, Chunk, Truncated, chunks, csv_header, kind_of, parquet_schema, without_gc
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class NativeReader:
     """The native table."""
 
     name: str = "native"
-    version: int = 1
+    version: int = 2
 
     def find(self, folder: Folder, study: Study) -> Sequence[Source]:
         """Tables that have the native columns, or nearly."""
@@ -122,7 +122,7 @@ def _require(path: Path, columns: dict[str, Any], fixed: dict[str, Any]) -> None
     present = {*columns, *fixed, *(SYNONYMS.get(name, name) for name in columns)}
     missing = [" or ".join(group) for group in GROUPS if not any(name in present for name in group)]
     if missing:
-        message = f"nearly a native table: it lacks {', '.join(missing)}; its columns are {', '.join(columns)}"
+        message = f"nearly a native table: it lacks {', '.join(missing)}; its columns are {listed(columns)}"
         raise InputError(
             message, where=str(path), hint="add the column, or describe the file in a [[table]] or [[path]] rule of study.toml"
         )
