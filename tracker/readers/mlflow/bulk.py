@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CHUNK_POINTS = 2_000_000
 """Metric points that are held at once (a single run may have more)."""
 MOST = 2**63 - 1
+NAMELESS = "(no name)"
+"""Stands for the name of a metric where a damaged file holds null."""
 
 
 class Bulk:
@@ -292,7 +294,9 @@ class _Points:
         try:
             keys = pa.array(names, pa.string())
         except (pa.ArrowException, TypeError, UnicodeEncodeError):
-            keys = pa.array([str(one) for one in names], pa.string())
+            keys = pa.array([one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in names], pa.string())
+        if keys.null_count:
+            keys = keys.fill_null(NAMELESS)
         self._parts.append((np.array(runs, np.int64), keys.dictionary_encode(), _wholes(steps), _wholes(times), values))
         self.size += len(runs)
 

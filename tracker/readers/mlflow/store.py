@@ -88,7 +88,7 @@ class Store:
 
     def all(self, statement: str, wanted: Sequence[str] | None = None) -> list[Any]:
         """All rows."""
-        return [row for some in self.rows(statement, wanted) for row in some]
+        return [row if bytes not in map(type, row) else _texts(row) for some in self.rows(statement, wanted) for row in some]
 
     def _sqlite(self, statement: str, wanted: Sequence[str] | None) -> Iterator[list[Any]]:
         if wanted is not None:
@@ -249,6 +249,11 @@ def _opened(path: Path, address: Address | None = None) -> Store:
 
 def _lenient(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+def _texts(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row whose bytes are text: SQLite keeps any kind of value in any column, and MLflow writes no bytes."""
+    return tuple(_lenient(one) if isinstance(one, bytes) else one for one in row)
 
 
 # ---- PostgreSQL ------------------------------------------------------------------------------
