@@ -107,6 +107,9 @@ class Archive:
 
     def _packed(self, member: Member) -> bytes:
         room = _LOCAL.size + len(member.name.encode("utf-8", "surrogateescape")) + _EXTRA
+        if member.offset < 0:
+            text = "its place in the archive is damaged (run the evaluation or `inspect log recover` again)"
+            raise MemberError(text)
         try:
             self._stream.seek(member.offset)
             raw = self._stream.read(room + member.packed)
@@ -120,7 +123,7 @@ class Archive:
                 self._stream.seek(member.offset + start)
                 packed = self._stream.read(member.packed)
         except OSError as err:
-            text = f"cannot be read: {err.strerror or err}"
+            text = f"cannot be read: {err.strerror or err} (check the disk, and run the command again)"
             raise MemberError(text) from err
         return packed
 
