@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.lines import foreign, not_utf8, raw_lines, shorten
+from tracker.readers.lines import foreign, listed, not_utf8, raw_lines, shorten
 from tracker.readers.tabular import CHUNK_BYTES, CHUNK_ROWS, Chunk, Truncated, csv_header
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _CsvRecords:
             raise InputError(not_utf8(err, self.path, err.start + 1), where=f"{self.path}: line {line.number}") from err
         repeated = sorted({name for name in names if name and names.count(name) > 1})
         if repeated:
-            message = f"the header names a column twice: {', '.join(repeated)}"
+            message = f"the header names a column twice: {listed(repeated)}"
             raise InputError(message, where=f"{self.path}: line {line.number}", hint="rename one of them")
         return names, delimiter
 

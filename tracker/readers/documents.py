@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.lines import json_document, shorten
+from tracker.readers.lines import json_document, listed, shorten
 from tracker.readers.tabular import CHUNK_ROWS, Chunk, Gathered, Truncated
 from tracker.readers.values import columns_of, json_text
 from tracker.rules import AROUND, dotted
@@ -236,7 +236,7 @@ def _numbered(node: dict[str, Any]) -> list[Any] | None:
 def _candidates(document: Any) -> str:
     """Where in a document lists of objects are, for a message."""
     found = [place for place in _lists_of_objects(document, "", 0) if place][:_LISTED]
-    return f"; lists of objects in it: {', '.join(found)}" if found else ""
+    return f"; lists of objects in it: {listed(found)}" if found else ""
 
 
 def _lists_of_objects(node: Any, place: str, depth: int) -> Iterator[str]:

@@ -16,14 +16,16 @@ import orjson
 from tracker.errors import InputError, SourceFormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 256 << 20
 SHOWN_CHARACTERS = 500
+SHOWN_NAMES = 40
 LFS_POINTER = b"version https://git-lfs"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END = re.compile(r"\s*[\r\n\v\f]\s*")
 _BEGUN = re.compile(r"t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|Na?|-|-?I(?:n(?:f(?:i(?:n(?:it?)?)?)?)?)?|[.eE][-+]?\d*")
 """The beginning of a literal or the end of a number that was cut off."""
 _UTF8_BOM = b"\xef\xbb\xbf"
@@ -104,7 +106,7 @@ def json_value(raw: bytes, where: str) -> Any:
         raise SourceFormatError(where, place, expected, err.doc[err.pos : err.pos + 40] or "the end of the file", hint=hint) from err
     except RecursionError as err:
         message = "JSON nested too deeply"
-        raise InputError(message, where=where) from err
+        raise InputError(message, where=where, hint="flatten the value") from err
 
 
 def parse(raw: bytes, number: int, path: Path, *, last: bool = False) -> Line:
@@ -193,6 +195,12 @@ def clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean(name): clean(one) for name, one in value.items()}
     return value
+
+
+def listed(names: Iterable[object], shown: int = SHOWN_NAMES) -> str:
+    """Names for a message: on one line, not too many, none too long."""
+    told = [_LINE_END.sub(" ", shorten(str(name)))[: SHOWN_CHARACTERS // 5] for name in names]
+    return ", ".join(told[:shown]) + (f" and {len(told) - shown} more" if len(told) > shown else "")
 
 
 def _tolerant(raw: bytes) -> Any:

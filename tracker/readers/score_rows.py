@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import AggregateScore, Batch, Refusal, Settings, empty_records
 from tracker.errors import InputError
 from tracker.readers import runs
+from tracker.readers.lines import listed, shorten
 from tracker.readers.values import Number, is_missing, number, text, whole
 from tracker.study import coerce
 
@@ -118,13 +119,13 @@ class ScoreRows:
         for name in ("model", "benchmark"):
             named = values[name] = (text(values[name]) or "").strip()
             if named.lower() in NOTHING_WRITTEN:
-                message = f"expected a value for {name}, found {text(cells.get(name))!r}"
+                message = f"expected a value for {name}, found {_quoted(cells.get(name))}"
                 raise ValueError(message)
         settings = {name: values[name] for name in Settings.model_fields if values[name] is not None}
         try:
             typed = coerce(settings, "")
         except InputError as err:
-            raise ValueError(err.message) from err
+            raise ValueError(shorten(err.message)) from err
         known = tuple(
             text(values[name]) if name == "run_id" else typed.get(name, values[name] if name in {"model", "benchmark"} else None)
             for name in runs.KEYS
@@ -143,7 +144,7 @@ class ScoreRows:
         if first[:2] == now:
             return True
         message = (
-            f"a second {score.metric} of {key[0]} on {key[1]}, {_shown(now)} instead of {_shown(first)} in line {first[2]}"
+            f"a second {listed([score.metric])} of {listed(key[:1])} on {listed(key[1:2])}, {_shown(now)} instead of {_shown(first)} in line {first[2]}"
             " (give the column that tells the two apart a field, such as variant)"
         )
         raise ValueError(message)
@@ -165,7 +166,7 @@ def score_of(value: Any, column: str) -> tuple[Number | None, float | None]:
         return None, None
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return number(value), None
-    message = f"column {column}: expected a number, found {text(value)!r}"
+    message = f"column {column}: expected a number, found {_quoted(value)}"
     raise ValueError(message)
 
 
@@ -184,7 +185,7 @@ def _count(name: str, value: Any) -> int | None:
         return None
     found = whole(_parsed(value).value if isinstance(value, str) else value)
     if found is None or found < 0:
-        message = f"column {name}: expected a whole number from 0, found {text(value)!r}"
+        message = f"column {name}: expected a whole number from 0, found {_quoted(value)}"
         raise ValueError(message)
     return found
 
@@ -194,7 +195,7 @@ def _amount(name: str, value: Any) -> float | None:
     if found is None:
         return None
     if found.value is None or not math.isfinite(found.value) or found.value < 0:
-        message = f"column {name}: expected a number from 0, found {text(value)!r}"
+        message = f"column {name}: expected a number from 0, found {_quoted(value)}"
         raise ValueError(message)
     return found.value
 
@@ -204,8 +205,13 @@ def _check_fact(name: str, value: Any) -> None:
     try:
         convert(value)
     except (ValueError, OverflowError, OSError) as err:
-        message = f"column {name}: expected {expected}, found {text(value)!r}"
+        message = f"column {name}: expected {expected}, found {_quoted(value)}"
         raise ValueError(message) from err
+
+
+def _quoted(value: Any) -> str:
+    shown = repr(text(value))
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 
 def _hashable(value: Any) -> Any:

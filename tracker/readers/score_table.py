@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers import runs
+from tracker.readers.lines import listed
 from tracker.readers.score_rows import NOTHING_WRITTEN, ScoreRows
-from tracker.readers.table_parts import head_of, listed, no_column, pieces_of, require
+from tracker.readers.table_parts import head_of, no_column, pieces_of, require
 from tracker.readers.tabular import ZIP_MAGIC, Truncated
 from tracker.readers.values import column_names
 from tracker.rules import AROUND, field_of, reach

@@ -14,7 +14,8 @@ from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers import runs
 from tracker.readers.assemble import Assembler
-from tracker.readers.table_parts import ModelColumns, SidecarRows, head_of, joined, listed, pieces_of, require, sidecar_path
+from tracker.readers.lines import listed
+from tracker.readers.table_parts import ModelColumns, SidecarRows, head_of, joined, pieces_of, require, sidecar_path
 from tracker.readers.table_rows import BadRowError, NativeRows
 from tracker.readers.tabular import Chunk, Truncated
 from tracker.readers.values import column_names, columns_of, text

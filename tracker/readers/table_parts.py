@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
+from tracker.readers.lines import listed
 from tracker.readers.tabular import Chunk, Truncated, chunks, kind_of, never_read
 from tracker.readers.values import column_names, is_missing, text
 from tracker.rules import AROUND, field_of, fill, reach
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from tracker.rules import Cell
     from tracker.table_rules import Layout, Sidecar, TableRule
 
-_SHOWN = 40
 Match = tuple[str, tuple[tuple[str, str], ...]]
 
 
@@ -66,11 +66,6 @@ def no_column(lacking: Sequence[str], field: str, rows: Sequence[Mapping[str, An
     nearest = f"did you mean {close[0]!r}? " if close else ""
     message = f"no column {' or '.join(lacking)} (for {field}); {nearest}its columns are {listed(names)}"
     return InputError(message, where=str(path), hint=f"correct {key} of {place}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for a message, not too many."""
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
