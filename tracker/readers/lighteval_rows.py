@@ -12,11 +12,11 @@ from tracker.batch import Refusal
 from tracker.errors import InputError
 from tracker.readers.keys import keyed, own_ids, question_key
 from tracker.readers.lighteval_results import category_of, is_share, says_correct, task_of
-from tracker.readers.lines import foreign
+from tracker.readers.lines import foreign, listed
 from tracker.readers.lm_choices import Choice, letter
 from tracker.readers.lm_samples import question_of
 from tracker.readers.single import chunk_of
-from tracker.readers.tabular import PARQUET_MAGIC, parquet_schema
+from tracker.readers.tabular import PARQUET_MAGIC, parquet_schema, said_by
 from tracker.readers.values import content_hash, json_text, number, option_list, text, whole
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Details:
                         yield from self._chunk(batch, done)
                         done += batch.num_rows
                 except (pa.ArrowException, OSError) as err:
-                    reason = f"row group {group} cannot be read: {str(err).splitlines()[0]} (run lighteval again)"
+                    reason = f"row group {group} cannot be read: {said_by(err)} (run lighteval again)"
                     self.damage = self.damage or f"row group {group} of the details cannot be read"
                     yield Refusal(file=str(self.path), line=done + 1, reason=reason)
                 done = start + file.metadata.row_group(group).num_rows
@@ -84,7 +84,7 @@ class Details:
             try:
                 found = self.record({str(name).strip("_"): value for name, value in row.items()}, place)
             except (ValueError, TypeError, RecursionError) as err:
-                reason = f"row {place}: cannot be understood: {str(err).splitlines()[0] if str(err) else type(err).__name__}"
+                reason = f"row {place}: cannot be understood: {said_by(err)} (run lighteval again)"
                 yield Refusal(file=str(self.path), line=place, reason=reason)
                 continue
             if isinstance(found, str):
@@ -106,7 +106,7 @@ class Details:
             shots = whole(row.get("num_asked_few_shots"))
             self.shots = self.shots if self.shots is not None else shots
         if not doc and not answer and not metrics:
-            return "neither a document nor an answer nor a metric"
+            return "neither a document nor an answer nor a metric (run lighteval again)"
         self.asked_task = self.asked_task or text(doc.get("task_name")) or None
         choices = [text(one) or "" for one in _list(doc.get("choices"))]
         golds = [at for one in _list(doc.get("gold_index")) if (at := whole(one)) is not None and 0 <= at < max(len(choices), 1)]
@@ -185,8 +185,10 @@ def details_schema(path: Path) -> pa.Schema:
     schema = parquet_schema(path)
     names = {name.strip("_") for name in schema.names}
     if not ({"model_response", "predictions"} & names) or not ({"metric", "metrics"} & names):
-        message = f"expected the columns doc, metric and model_response (before 0.11: predictions and metrics), found {', '.join(schema.names[:12])}"
-        raise InputError(message, where=str(path))
+        message = (
+            f"expected the columns doc, metric and model_response (before 0.11: predictions and metrics), found {listed(schema.names)}"
+        )
+        raise InputError(message, where=str(path), hint="run lighteval again, or leave the file out")
     return schema
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gc
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
@@ -16,7 +17,7 @@ import orjson
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.lines import json_lines, shorten
+from tracker.readers.lines import json_lines, listed, shorten
 from tracker.readers.values import columns_of, json_text
 from tracker.rules import AROUND
 
@@ -35,6 +36,7 @@ PARQUET_MAGIC = b"PAR1"
 ZIP_MAGIC = b"PK\x03\x04"
 OLD_EXCEL_MAGIC = b"\xd0\xcf\x11\xe0"
 Kind = Literal["jsonl", "json", "csv", "tsv", "parquet", "xlsx"]
+_EXCEPTION = re.compile(r"\b[A-Za-z]*(?:Exception|Error)\b:?\s*")
 _PICKLES = frozenset({".pkl", ".pickle", ".pt", ".pth", ".joblib", ".dill"})
 _ARRAYS = frozenset({".npy", ".npz"})
 _PACKED = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
@@ -171,10 +173,14 @@ def parquet_schema(path: Path) -> pa.Schema:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path)
+        schema = pq.read_schema(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
-        message = f"Parquet file that cannot be read: {_first_line(err)}"
+        message = f"Parquet file that cannot be read: {said_by(err)}"
         raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
+    if len(set(schema.names)) < len(schema.names):
+        message = f"the file names a column twice: {listed(dict.fromkeys(name for name in schema.names if schema.names.count(name) > 1))}"
+        raise InputError(message, where=str(path), hint="rename one of them")
+    return schema
 
 
 class Gathered:
@@ -297,7 +303,7 @@ def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
                         yield Chunk(columns=columns, lines=[lines[row] for row in kept], unit="row")
                     done += batch.num_rows
             except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
-                reason = f"row group {group} cannot be read: {_first_line(err)} (run its writer again)"
+                reason = f"row group {group} cannot be read: {said_by(err)} (run its writer again)"
                 yield Refusal(file=str(path), line=done + 1, reason=reason)
                 yield Truncated(done + 1)
             done = start + file.metadata.row_group(group).num_rows
@@ -320,5 +326,7 @@ def _is_valid(batch: pa.RecordBatch) -> bool:
     return True
 
 
-def _first_line(err: Exception) -> str:
-    return str(err).splitlines()[0] if str(err) else type(err).__name__
+def said_by(err: BaseException) -> str:
+    """What an exception of a library says, on one line and without the names of exceptions in it."""
+    told = " ".join(_EXCEPTION.sub("", str(err)).split("\n", maxsplit=1)[0].split())
+    return told or "damaged"

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.tabular import CHUNK_BYTES, CHUNK_ROWS, Chunk, Truncated
+from tracker.readers.lines import listed
+from tracker.readers.tabular import CHUNK_BYTES, CHUNK_ROWS, Chunk, Truncated, said_by
 from tracker.readers.values import EXACT_FLOAT
 from tracker.readers.xlsx_archive import MAGIC, UNREADABLE, examine, find_parts, foreign_file, header
 
@@ -55,7 +56,7 @@ def rows(path: Path, sheet: str | None = None) -> tuple[list[str], Iterator[tupl
         raise InputError(message, where=str(path), hint="delete it or run its writer again")
     repeated = sorted({name for name in names if name and names.count(name) > 1})
     if repeated:
-        message = f"the header names a column twice: {', '.join(repeated)}"
+        message = f"the header names a column twice: {listed(repeated)}"
         raise InputError(message, where=str(path), hint="rename one of them")
     return names, found
 
@@ -139,7 +140,7 @@ def _opened(path: Path, sheet: str | None) -> Iterator[list[Any]]:
     except BaseException as err:  # calamine's own errors, and the panics of what it is made of, which are no Exception
         if not isinstance(err, Exception) and type(err).__name__ != "PanicException":
             raise
-        message = f"a workbook that cannot be read: {' '.join(str(err).split())[:200] or type(err).__name__}"
+        message = f"a workbook that cannot be read: {said_by(err)[:200]}"
         raise InputError(message, where=str(path), hint="run its writer again, or open it and save it as CSV") from err
 
 
