@@ -9,7 +9,7 @@ import orjson
 
 from tracker.batch import RunHeader, Settings
 from tracker.readers.columns import moment
-from tracker.readers.values import text, whole
+from tracker.readers.values import json_text, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +96,7 @@ class RunNotes:
         values = dict(zip(KEYS, self.key, strict=True))
         said = {name: value for name, value in fixed.items() if name in FACTS} | self.facts
         status = said.pop("run_status", fixed.get("status", "finished"))
-        held = {name: value for name, value in self.constants.items() if value is not None}
+        held = {name: _plain(value) for name, value in self.constants.items() if value is not None}
         settings = {name.removeprefix("settings."): value for name, value in held.items() if not name.startswith("tags.")}
         tags = {name.removeprefix("tags."): value for name, value in held.items() if name.startswith("tags.")}
         return RunHeader.model_validate(
@@ -113,3 +113,10 @@ class RunNotes:
                 "tags": tags | self.objects["tags"],
             }
         )
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has; Parquet may hold bytes, decimals, times and more."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str | int | float) else orjson.loads(json_text(value))
