@@ -167,7 +167,8 @@ def truths(column: list[Any] | pa.Array) -> Checked:
             array = _without_nan(array)
         if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
             extremes = pc.min_max(array)
-            if extremes["min"].as_py() is None or pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py():
+            least, most = extremes["min"].as_py(), extremes["max"].as_py()
+            if least is None or (least >= 0 and most <= 1 and pc.all(pc.or_(pc.equal(array, 0), pc.equal(array, 1))).as_py()):
                 return Checked(array=pc.equal(array, 1))
         elif _is_text(array.type):
             position = pc.index_in(pc.utf8_lower(pc.utf8_trim_whitespace(array.cast(pa.string()))), value_set=_TRUTH_WORDS)
