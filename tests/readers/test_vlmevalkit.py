@@ -292,7 +292,7 @@ def lettered(row: dict[str, Any], form: str = "{}. {}") -> str:
             lambda row: {"input": f"{row['question']}\n{lettered(row)}", "treebench_score": {"question_id": row["index"], "score": 1.0}},
         ),
     ],
-    ids=str,
+    ids=["HRBench4K", "VStarBench", "MMStar", "MME-RealWorld-Lite", "TreeBench"],
 )
 def test_lmms_eval_and_vlmevalkit_give_one_key_and_one_content(tmp_path: Path, dataset: str, task: str, form: Any) -> None:
     told = predictions(6)

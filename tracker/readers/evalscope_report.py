@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import AggregateScore, Settings
 from tracker.errors import InputError
 from tracker.readers.lines import json_document
-from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_rules import has_other_scale, is_binary
+from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import NOTHING, number, text, whole
 

@@ -17,9 +17,9 @@ from tracker.batch import AggregateScore, RunHeader, Settings
 from tracker.errors import SourceFormatError
 from tracker.readers.columns import moment
 from tracker.readers.lines import json_document
-from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_results import parse_model_args
 from tracker.readers.lm_rules import has_other_scale, is_binary
+from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import number, text, whole
 

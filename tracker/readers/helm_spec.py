@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import AggregateScore
-from tracker.readers.lm_results import _plain as plain
 from tracker.readers.lm_rules import has_other_scale, is_binary
+from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
 from tracker.readers.values import Number, number, text, whole
 
@@ -146,7 +146,7 @@ class Spec:
             "adapter_spec": dict(self.adapter),
             "scenario": dict(self.scenario),
         }
-        return {key: plain(value) for key, value in kept.items() if value not in (None, {}, [])}
+        return {key: masked(value) for key, value in kept.items() if value not in (None, {}, [])}
 
     def metrics(self) -> list[str]:
         """The metrics that the run was told to compute, in its order."""

@@ -12,8 +12,8 @@ from tracker.batch import AggregateScore, Settings
 from tracker.errors import InputError
 from tracker.readers.base import read_head
 from tracker.readers.lines import json_document
-from tracker.readers.lm_results import _plain as masked
 from tracker.readers.lm_rules import has_other_scale, is_binary
+from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
 from tracker.readers.values import number, text, whole
 

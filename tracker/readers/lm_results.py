@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import AggregateScore, Settings
 from tracker.errors import SourceFormatError
 from tracker.readers.lines import json_document
+from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import number, text, truth, whole
 
@@ -22,9 +23,6 @@ NAME_KEYS = ("peft", "delta", "pretrained", "model", "model_version", "model_nam
 """Where both frameworks look for a model's name: a LoRA run is named after its adapter."""
 _PER_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples", "task_hashes", "group_subtasks")
 _NOT_SETTINGS = {"results", "groups", "config", *_PER_TASK}
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_SECRET = re.compile(r"(?:^|[_-])(?:api_?key|secret|password|token)$", re.IGNORECASE)
-_GIVEN_SECRET = re.compile(r"((?:^|[,\s_-])(?:api_?key|secret|password|token)=)[^,\s]+", re.IGNORECASE)
 _FIRST_KEY = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"results"\s*:\s*')
 _MARKS = re.compile(rb'_stderr(?:,[^"\n]*)?"\s*:|"(?:configs|versions|group_subtasks|n-shot)"\s*:')
 _LMMS_MARKS = re.compile(rb'_stderr_cl(?:t|ustered),|"(?:doc_to_visual|lmms_eval_specific_kwargs|lmms_eval_version|model_configs)"')
@@ -128,7 +126,7 @@ class Results:
         if "configs" in mine:
             mine["task_config"] = mine.pop("configs")
         kept = {"config": config, "model_args": dict(self.model_args), **rest, **mine}
-        return {key: _plain(value) for key, value in kept.items() if value not in (None, {}, [])}
+        return {key: masked(value) for key, value in kept.items() if value not in (None, {}, [])}
 
 
 def read_results(path: Path) -> Results:
@@ -244,14 +242,3 @@ def _stderr_of(key: str) -> bool:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _plain(value: Any) -> Any:
-    """A JSON value without memory addresses and without what gives access to something."""
-    if isinstance(value, str):
-        return _ADDRESS.sub("", value) if value.startswith("<") else _GIVEN_SECRET.sub(r"\1***", value)
-    if isinstance(value, dict):
-        return {str(key): "***" if isinstance(one, str) and one and _SECRET.search(str(key)) else _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return value

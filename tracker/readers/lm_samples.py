@@ -45,7 +45,7 @@ SHORT_ANSWER = 200
 """A filtered response up to this length is kept as the prediction."""
 _NESTED = frozenset({"options", "option_scores"})
 _OPTION = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(.*?)[ \t]*$", re.MULTILINE)
-_LEAD_IN = re.compile(r"\s*(?:The choices are listed below:|选项如下所示:|Options:|Choices:)\s*$")
+_LEAD_IN = re.compile(r"\s*(?:The choices are listed below|There are several options|选项如下所示|有如下几个选项|Options|Choices)[:：]\s*$")
 _KEPT_QUESTIONS = 5_000
 
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tracker.readers.lm_results import _plain as plain
+from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
 from tracker.readers.values import text, whole
 
@@ -123,8 +123,7 @@ def few_shot(dataset: Mapping[str, Any]) -> int | None:
 
 def settings(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Both entries, without what gives access to something: `key` of a model is its API key."""
-    hidden = {name: "***" if name == "key" and isinstance(value, str | list) and value else value for name, value in model.items()}
-    kept = {"model_config": plain(hidden), "dataset_config": plain(dict(dataset))}
+    kept = {"model_config": masked(dict(model), frozenset({"key"})), "dataset_config": masked(dict(dataset))}
     return {key: value for key, value in kept.items() if value}
 
 

@@ -17,7 +17,7 @@ from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers.base import Folder
 from tracker.readers.lines import json_document
-from tracker.readers.lm_results import _plain
+from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
 from tracker.readers.single import run_batches
 from tracker.readers.values import text
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = frozenset({"pending", "infer"})
 """States of a data set in status.json before all predictions are there."""
-_SECRET_FLAG = ("key", "token", "secret", "password")
 _STATUS_BYTES = 16 << 20
 _EXACT = frozenset({"exact_matching", "em"})
 
@@ -214,7 +213,7 @@ class _Run:
             status_reason=status,
             started_at=_moment(created),
             ended_at=_moment(text(self.entry.get("updated_at"))),
-            settings={name: _masked(value) for name, value in kept.items() if value not in (None, [], {})},
+            settings={name: masked(value) for name, value in kept.items() if value not in (None, [], {})},
         )
 
     def _state(self, verdicts: Sequence[Verdicts]) -> str | None:
@@ -275,11 +274,3 @@ def _moment(stamp: str | None) -> datetime | None:
     except ValueError:
         return None
     return found.astimezone(UTC) if found is not None and found.tzinfo is not None else None
-
-
-def _masked(value: Any) -> Any:
-    """A setting without secrets: also of a command line, where the flag stands before its value."""
-    if isinstance(value, list):
-        hidden = [False, *(isinstance(one, str) and one.startswith("-") and one.lower().endswith(_SECRET_FLAG) for one in value)]
-        return ["***" if hide else _plain(one) for hide, one in zip(hidden, value, strict=False)]
-    return _plain(value)

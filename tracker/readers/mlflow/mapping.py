@@ -15,6 +15,7 @@ from tracker.batch import AggregateScore, Batch, Refusal, RunHeader, Settings, e
 from tracker.errors import InputError
 from tracker.readers.mlflow.points import LATEST_MS
 from tracker.readers.mlflow.traces import model_of
+from tracker.readers.secrets import HIDDEN, is_secret, masked_text
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, settings_from
 from tracker.readers.values import number
 
@@ -67,8 +68,6 @@ _FACTS = {
     "mlflow.runType": "mlflow_run_type",
 }
 """MLflow's own tags that stay, as settings."""
-_SECRET = re.compile(r"(?:^|[._/-])(?:api_?key|secret|password|passwd|token|access_?key)$", re.IGNORECASE)
-_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
 CONFIGURING = frozenset(
     {
         "input_mode",
@@ -200,14 +199,7 @@ def _model(model: Any) -> dict[str, Any]:
 
 def _plain(name: str, value: str) -> str:
     """A value without what gives access to something."""
-    if value and _is_secret(name):
-        return "***"
-    return _LOGIN.sub(r"\1***@", value) if "://" in value and "@" in value else value
-
-
-@cache
-def _is_secret(name: str) -> bool:
-    return _SECRET.search(name) is not None
+    return HIDDEN if value and is_secret(name) else masked_text(value)
 
 
 # ---- scores ----------------------------------------------------------------------------------
