@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tracker.batch import Refusal
 from tracker.readers import lm_choices
+from tracker.readers.keys import keyed, own_ids
 from tracker.readers.lines import shorten
 from tracker.readers.lm_rows import paused_collector
 from tracker.readers.lm_rules import (
@@ -218,6 +219,8 @@ class Reading:
                 keys = [entry.get(name) if type(entry) is dict else None for entry in entries]
         else:
             keys = column("doc_id")
+            if own_ids(self.task):  # the data set has ids, and a position must not pass for one
+                keys = [None if (key := text(one)) is None else keyed("lmms_eval", key) for one in keys]
         for name in KEY_NAMES:
             stated = column(name)
             if stated.count(None) < len(stated):
