@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = {"sqlalchemy", "alembic", "duckdb", "pyarrow", "pandas", "numpy", "scipy", "pydantic", "altair", "psycopg"}
+HEAVY = {"sqlalchemy", "alembic", "duckdb", "pyarrow", "pandas", "numpy", "scipy", "pydantic", "altair", "psycopg", "yaml", "urllib3"}
 
 
 def imported(code: str) -> set[str]:
@@ -25,3 +25,9 @@ def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
 
 def test_importing_tracker_imports_nothing_heavy() -> None:
     assert imported("import tracker") & HEAVY == set()
+
+
+def test_looking_for_sources_imports_no_library_that_only_reading_needs() -> None:
+    """`find` of every reader runs on every folder: a parser or client that few formats need is loaded by those."""
+    code = "from tracker.readers.mlflow import database, files\nimport tracker.readers.evalscope"
+    assert imported(code) & {"yaml", "urllib3"} == set()

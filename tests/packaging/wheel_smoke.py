@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-EXTRAS = ("pytest", "hypothesis", "ruff", "psycopg", "altair", "yaml")
+EXTRAS = ("pytest", "hypothesis", "ruff", "psycopg", "altair")
 """Packages that the core must do without."""
 
 

@@ -18,11 +18,10 @@ from tracker.batch import Batch, Refusal
 from tracker.errors import InputError
 from tracker.readers.base import Folder
 from tracker.readers.evalscope import READER
-from tracker.readers.evalscope_layout import split_name
+from tracker.readers.evalscope_layout import read_config, split_name
 from tracker.readers.evalscope_prompt import split_choices, template_of
 from tracker.readers.evalscope_report import is_share, says_correct
 from tracker.readers.evalscope_rows import Subset
-from tracker.readers.evalscope_yaml import parse_yaml
 from tracker.study import Study
 
 if TYPE_CHECKING:
@@ -318,50 +317,12 @@ def test_an_image_is_known_by_its_address_or_its_hash() -> None:
     assert asked("a").text == "What?"
 
 
-def test_the_yaml_dump_is_read_as_a_yaml_library_reads_it() -> None:
-    yaml = pytest.importorskip("yaml")
-    for path in (INGEST / "evalscope").glob("*/configs/*.yaml"):
-        text = path.read_text(encoding="utf-8")
-        assert parse_yaml(text) == yaml.safe_load(text), path
-    text = (samples("evalscope") / "qwen-plus/configs/task_config.yaml").read_text(encoding="utf-8")
-    assert parse_yaml(text) == yaml.safe_load(text)
-
-
-WORDS = st.sampled_from(
-    [
-        "",
-        "it's",
-        "a: b",
-        "# no",
-        "- x",
-        "two\n\nlines\n",
-        "  lead",
-        "word " * 40,
-        "{q}\n\n{c}",
-        "1",
-        "null",
-        "é\t",
-        'say "hi" \\boxed{{}}',
-        "end \n",
-    ]
-)
-DUMPED = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b c", "x-y", "q.r"]), inner, max_size=3),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(st.sampled_from(["model", "datasets", "n"]), DUMPED, min_size=1), st.booleans())
-def test_any_dump_is_read_back(value: dict[str, Any], unicode: bool) -> None:
-    yaml = pytest.importorskip("yaml")
-    dumped = yaml.safe_dump(value, default_flow_style=False, allow_unicode=unicode)
-    assert parse_yaml(dumped) == yaml.safe_load(dumped)
-
-
-@given(st.text(max_size=300))
-def test_no_text_breaks_the_yaml_reading(text: str) -> None:
-    assert isinstance(parse_yaml(text), dict)
+def test_a_configuration_with_anchors_and_objects_is_read(tmp_path: Path) -> None:
+    root = _copy(tmp_path, "v1")
+    path = root / "configs/task_config.yaml"
+    before = read_config(path)
+    path.write_text(path.read_text() + "extra: &id001 [1]\nagain: *id001\npair: !!python/tuple [a, b]\nday: 2024-01-01\n")
+    assert read_config(path) == before | {"extra": [1], "again": [1], "pair": ["a", "b"], "day": "2024-01-01"}
 
 
 # ---- damage ------------------------------------------------------------------------------------
@@ -390,6 +351,15 @@ def test_a_cut_anywhere_costs_no_more_than_what_was_cut(tmp_path: Path, part: st
             assert refusals or offset == 0 or batches[-1].scores or batches[0].scores == ()
         if not part.startswith("configs") and offset and raw[offset - 1 : offset] not in b"\n}":
             assert refusals
+
+
+def test_a_configuration_that_is_no_yaml_is_refused_and_the_records_go_in(tmp_path: Path) -> None:
+    root = _copy(tmp_path, "v1")
+    (root / "configs/task_config.yaml").write_text("model: small\ndatasets: [iquiz\n")
+    batches, (refusal,) = read(READER, root)
+    assert len([row for row in rows(batches) if row["correct"] is not None]) == 6
+    assert (refusal.file, refusal.line) == (str(root / "configs/task_config.yaml"), 3)
+    assert refusal.reason.startswith("task configuration: not valid YAML: while parsing a flow sequence")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tracker.readers.evalscope_report import Report, read_report
 from tracker.readers.evalscope_rows import Subset
 from tracker.readers.single import run_batches
 from tracker.readers.values import text, whole
+from tracker.readers.yaml_document import YamlError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -171,19 +172,26 @@ class _Run:
     def _sort(self, path: Path) -> None:
         """Which part of the run a file is."""
         if path.suffix in {".yaml", ".yml"}:
-            self.config = {**self.config, **read_config(path)}
+            try:
+                self.config = {**self.config, **read_config(path)}
+            except InputError as err:
+                self._refuse(path, "task configuration", err)
             return
         if path.suffix == ".json":
             try:
                 self.report = read_report(path)
             except InputError as err:
-                reason = f"{err.message} ({err.hint})" if err.hint else err.message
-                self.refusals.append(Refusal(file=str(path), reason=f"report: {reason}"))
+                self._refuse(path, "report", err)
             return
         role = next((part for part in reversed(path.parts[:-1]) if part in ROLES), "reviews")
         stem = path.name.removesuffix(".jsonl")
         benchmark, subset = split_name(stem, [self.benchmark])
         self.files[role].setdefault(subset if benchmark == self.benchmark else stem, path)
+
+    def _refuse(self, path: Path, part: str, err: InputError) -> None:
+        reason = f"{err.message} ({err.hint})" if err.hint else err.message
+        line = err.line if isinstance(err, YamlError) else None
+        self.refusals.append(Refusal(file=str(path), line=line, reason=f"{part}: {reason}"))
 
 
 def _fields(batch: Batch) -> dict[str, Any]:

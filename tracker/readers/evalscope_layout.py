@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from tracker.errors import InputError
+from tracker.readers import yaml_document
 from tracker.readers.base import read_head
-from tracker.readers.evalscope_yaml import parse_yaml
-from tracker.readers.lines import LFS_POINTER
+from tracker.readers.lines import LFS_POINTER, foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -190,7 +192,9 @@ def _listed(configs: Sequence[Path]) -> list[str]:
     """Benchmarks that the task configurations name."""
     found: list[str] = []
     for path in configs:
-        config = read_config(path)
+        config: dict[str, object] = {}
+        with suppress(InputError, OSError):  # reading the run says what is wrong with it
+            config = read_config(path)
         datasets, arguments = config.get("datasets"), config.get("dataset_args")
         found += [one for one in datasets if isinstance(one, str)] if isinstance(datasets, list) else []
         found += list(arguments) if isinstance(arguments, dict) else []
@@ -198,8 +202,10 @@ def _listed(configs: Sequence[Path]) -> list[str]:
 
 
 def read_config(path: Path) -> dict[str, object]:
-    """A task configuration as far as it can be read; it is never a reason to refuse anything."""
-    try:
-        return parse_yaml(path.read_bytes()[: 4 << 20].decode("utf-8", "replace"))
-    except OSError:
-        return {}
+    """A task configuration. Raises InputError where it cannot be read."""
+    raw = path.read_bytes()
+    problem = foreign(raw, path)
+    if problem is not None:
+        raise InputError(problem, where=str(path))
+    config = yaml_document.parse(raw.decode("utf-8", "replace"), path)
+    return config if isinstance(config, dict) else {}

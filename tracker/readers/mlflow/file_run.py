@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tracker.batch import METRIC_POINTS, Refusal
 from tracker.errors import InputError
+from tracker.readers import yaml_document
 from tracker.readers.lines import foreign, shorten
-from tracker.readers.mlflow import yaml_text
 from tracker.readers.mlflow.files import ARTIFACTS, META, TRACE_INFO, TRASH, is_part, tables_of
 from tracker.readers.mlflow.metric_lines import Point, metric_points
 from tracker.readers.mlflow.model import MODEL_STATUS, RUN_STATUS, LoggedModel, MlflowRun
@@ -113,11 +113,11 @@ class _Reading:
             self.refuse(path, "empty: its writer was interrupted (fetch it again)")
             return None
         try:
-            found = yaml_text.parse(text)
-        except yaml_text.YamlError as err:
+            found = yaml_document.parse(text, path)
+        except yaml_document.YamlError as err:
             lines = text.split("\n")
             shown = lines[err.line - 1] if 0 < err.line <= len(lines) else None
-            self.refuse(path, f"not the YAML that MLflow writes: {err} (correct it, or fetch it again)", err.line, shown)
+            self.refuse(path, f"{err.message} ({err.hint})", err.line, shown)
             return None
         if not isinstance(found, dict):
             self.refuse(path, "expected keys and values (fetch it again)", 1, text[:200])

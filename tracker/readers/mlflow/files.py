@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Source
-from tracker.readers.mlflow import yaml_text
+from tracker.errors import InputError
+from tracker.readers import yaml_document
 from tracker.readers.mlflow.artifacts import local_folder, tables_in
 from tracker.readers.mlflow.model import DELETED
 from tracker.readers.mlflow.points import LATEST_MS
@@ -183,8 +184,8 @@ def lenient_yaml(path: Path) -> dict[str, Any]:
     except OSError:
         return {}
     found: Any = None
-    with suppress(ValueError):
-        found = yaml_text.parse(raw.decode("utf-8", "replace"))
+    with suppress(InputError):
+        found = yaml_document.parse(raw.decode("utf-8", "replace"), path)
     return found if isinstance(found, dict) else {}
 
 
