@@ -109,14 +109,20 @@ class Lake:
             raise
         sync_folder(self.folder)
 
+    def _our_files(self) -> Iterator[str]:
+        """Files of segments and tables, relative to the lake's folder; there may be thousands within a grace period."""
+        for place in os.scandir(self.folder) if self.folder.is_dir() else ():
+            if place.is_dir() and place.name != STAGING:
+                yield from (f"{place.name}/{one.name}" for one in os.scandir(place) if OUR_FILE.fullmatch(one.name))
+
     def clean(self, manifest: Manifest | None, now: float | None = None) -> Manifest | None:
         """Delete what no reader can need: expired replaced files, leftovers of dead writers. Call it under the lock."""
         now = time.time() if now is None else now
         kept = {name: at for name, at in manifest.retired.items() if now - at < manifest.grace_seconds} if manifest else {}
         needed = {*(manifest.files() if manifest else ()), *kept}
-        for path in self.folder.glob("*/*"):
-            if OUR_FILE.fullmatch(path.name) and path.relative_to(self.folder).as_posix() not in needed:
-                path.unlink(missing_ok=True)
+        for file in list(self._our_files()):
+            if file not in needed:
+                self.path(file).unlink(missing_ok=True)
         for path in self.folder.glob(f".{MANIFEST}.*"):
             path.unlink(missing_ok=True)
         for place in (self.folder / STAGING).glob("*"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import orjson
 
 from tracker.errors import LakeError
 
@@ -97,14 +98,15 @@ class Manifest:
 
     def to_json(self) -> str:
         """Text of the manifest."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, separators=(",", ":"), ensure_ascii=False)
+        told = {"format": FORMAT} | {one.name: getattr(self, one.name) for one in fields(self)}
+        return orjson.dumps(told, default=list, option=orjson.OPT_NON_STR_KEYS).decode()  # `list`: columns are named tuples
 
 
 def from_json(text: str, where: str) -> Manifest:
     """Read a manifest; LakeError when it is damaged or from another version."""
     remedy = "trackr lake rebuild makes a new one from the database"
     try:
-        data: dict[str, Any] = json.loads(text)
+        data: dict[str, Any] = orjson.loads(text)
         number = data.pop("format")
     except (ValueError, KeyError, AttributeError, TypeError) as err:
         message = "the manifest of the lake is damaged"
