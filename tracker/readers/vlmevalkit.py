@@ -15,8 +15,8 @@ import orjson
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import Folder
-from tracker.readers.lines import json_document
+from tracker.readers.base import Folder, read_head
+from tracker.readers.lines import foreign, json_document
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
 from tracker.readers.single import run_batches
@@ -99,12 +99,13 @@ def _sources(folder: Folder, links: Mapping[Path, Path]) -> list[Source]:
 def _source(group: Group, root: Path, states: Mapping[str, Any], status: Path | None, links: Mapping[Path, Path]) -> Source:
     files = tuple(root / one.name for one in group.files())
     mapping: dict[str, Any] = {"kind": "run", "model": group.model, "dataset": group.dataset}
-    if group.predictions is None and not group.judged and not group.totals:
+    if group.predictions is None and not group.judged and not group.totals and not group.damaged:
         mapping["kind"] = "pickle"
     else:
         mapping["predictions"] = None if group.predictions is None else group.predictions.name
         mapping["judged"] = [[one.path.name, one.judge, one.vanilla] for one in group.judged]
         mapping["totals"] = [one.name for one in group.totals]
+        mapping |= {"damaged": [one.name for one in group.damaged]} if group.damaged else {}
         mapping["state"] = text(states.get(group.dataset, {}).get("status"))
     beside = [*group.files(), *group.pickles, *group.others, *([] if status is None else [status, status.with_name(f"{STATUS}.lock")])]
     claims = {one for path in beside for one in (path, root / path.name)}
@@ -140,6 +141,8 @@ class _Run:
         self.scores, refusals = read_totals(self.by_name[name] for name in self.mapping["totals"])
         self.scores = self.scores or of_status(self.entry.get("metrics"))
         self.refusals += refusals
+        self.damaged = [self.by_name[name] for name in self.mapping.get("damaged", ())]
+        self.refusals += [Refusal(file=str(path), reason=_damage(path)) for path in self.damaged]
 
     def parts(self) -> Iterator[Batch | Refusal]:
         """Refusals and batches."""
@@ -225,6 +228,8 @@ class _Run:
         judged = any(one.rule is not None for one in verdicts)
         if self.entry.get("skip_reason"):
             return None
+        if self.damaged and not judged:
+            return f"{self.damaged[0].name} cannot be read"
         if state in UNFINISHED or (not judged and (error or state == "eval")):
             return f"{STATUS}: {error or state}"[:500]
         return None
@@ -240,6 +245,17 @@ class _Run:
             self.refusals.append(Refusal(file=str(path), reason=f"{reason}; what it says of {self.mapping['dataset']} is missing"))
             return {}
         return document if _datasets(document) else {}
+
+
+def _damage(path: Path) -> str:
+    """Why nothing of a file can be read, with the remedy."""
+    try:
+        head = read_head(path)
+    except OSError as err:
+        return f"cannot be read: {err.strerror or err} (check its permissions)"
+    if not head.strip(b"\xef\xbb\xbf \t\r\n\0"):
+        return "empty file (run VLMEvalKit again, or delete it)"
+    return foreign(head, path) or "no table any more (run VLMEvalKit again, or delete it)"
 
 
 def _read_status_alone(source: Source) -> Iterator[Batch | Refusal]:

@@ -72,11 +72,13 @@ class Group:
     totals: list[Path] = field(default_factory=list)
     pickles: list[Path] = field(default_factory=list)
     others: list[Path] = field(default_factory=list)
+    damaged: list[Path] = field(default_factory=list)
+    """Tables of which nothing can be read: predictions whose verdicts are there, verdicts, or totals."""
 
     def files(self) -> tuple[Path, ...]:
         """What decides how the run reads, the main file first."""
         main = [] if self.predictions is None else [self.predictions]
-        return (*main, *(one.path for one in self.judged), *self.totals) or tuple(self.pickles)
+        return (*main, *(one.path for one in self.judged), *self.totals, *self.damaged) or tuple(self.pickles)
 
 
 def eval_folder(path: Path) -> tuple[str, str | None]:
@@ -193,7 +195,7 @@ def _attach(folder: Folder, name: str, model: str, eval_id: str | None, found: d
         if base is not None:
             base.totals.append(path)
     elif base is not None:
-        base.others.append(path)
+        (base.damaged if suffix in AGGREGATES and _is_broken(folder, name) else base.others).append(path)
     elif suffix == ".xlsx" and match is None and path.is_file() and _is_damaged(folder.head(name)):
         parts = told(stem, model, eval_id)
         if parts is not None and (stem.startswith(f"{model}_") or eval_id or _KNOWN.search(stem)):
@@ -234,6 +236,17 @@ def _is_aggregate(head: bytes, suffix: str) -> bool:
 def _is_damaged(head: bytes) -> bool:
     """Predictions that cannot be looked into: still of this format, so that reading says why."""
     return head.startswith((MAGIC, LFS_POINTER, OLD_MAGIC)) or not head.strip(b"\0 \r\n")
+
+
+def _is_broken(folder: Folder, name: str) -> bool:
+    """Whether a file with the name of a table holds none."""
+    head = folder.head(name)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if head.startswith(LFS_POINTER) or not start.strip(b"\0"):
+        return True
+    if name.endswith(".xlsx"):
+        return columns(folder, name) is None
+    return b"\0" in head or start[:1] == b"<" or (name.endswith(".json") and start[:1] not in {b"[", b"{"})
 
 
 def _json_columns(text: str) -> list[str] | None:
