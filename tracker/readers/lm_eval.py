@@ -170,11 +170,16 @@ def _read_samples(main: Path, source: Source, task: str) -> Iterator[Batch | Ref
 def _read_aggregates(main: Path, sampled: set[str]) -> Iterator[Batch | Refusal]:
     results = read_results(main)
     named = {_named(results, task) for task in sampled}
+    found = False
     for task in dict.fromkeys([*results.tasks, *(results.document.get("groups") or {})]):
         scores = results.scores(task)
         if task not in named and scores:
             header = _header(results, task, main).model_copy(update={"n_expected": None})
             yield Batch(run=header, records=empty_records(), scores=scores)
+            found = True
+    if not found and not sampled:
+        message = "no score in it"
+        raise InputError(message, where=str(main), hint="run the evaluation again, or delete it")
 
 
 def _named(results: Results, task: str) -> str:

@@ -151,7 +151,12 @@ def results_tasks(head: bytes) -> list[str] | None:
         value, _ = JSONDecoder().raw_decode(body)
     except (ValueError, RecursionError):
         return []
-    return list(value) if isinstance(value, dict) else None
+    return [name for name, told in value.items() if _may_score(told)] if isinstance(value, dict) else None
+
+
+def _may_score(told: Any) -> bool:
+    """Whether an entry is of a task, or of a group with scores; a group that only has a name is not."""
+    return not isinstance(told, dict) or not told or any(name.strip() and name != "alias" for name in told)
 
 
 def is_lmms(head: bytes) -> bool:

@@ -105,9 +105,8 @@ def _is_samples(stamp: str, head: bytes) -> bool:
 
 
 def _is_logs(head: bytes) -> bool:
-    return head.lstrip().startswith(b'{\n    "args"') or (
-        head.lstrip().startswith(b"{") and b'"args"' in head[:64] and OLD_MARKS[1] in head
-    )
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return start.startswith(b'{\n    "args"') or (start.startswith(b"{") and b'"args"' in start[:64] and OLD_MARKS[1] in head)
 
 
 def _read_samples(main: Path, source: Source) -> Iterator[Batch | Refusal]:
@@ -172,11 +171,16 @@ def _read_aggregates(main: Path, source: Source) -> Iterator[Batch | Refusal]:
     results = read_results(main)
     sampled = set(source.mapping.get("sampled") or ())
     match = RESULTS.match(main.name)
+    found = False
     for task in results.tasks:
         scores = results.scores(task)
         if task not in sampled and scores:
             header = _header(results, task, main, match["stamp"] if match else "").model_copy(update={"n_expected": None})
             yield Batch(run=header, records=empty_records(), scores=scores)
+            found = True
+    if not found and not sampled:
+        message = "no score in it"
+        raise InputError(message, where=str(main), hint="run the evaluation again, or delete it")
 
 
 def _results_of(source: Source) -> tuple[Results, list[Refusal]]:
