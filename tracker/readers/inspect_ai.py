@@ -286,5 +286,9 @@ def _read_document(path: Path) -> Iterator[Batch | Refusal]:
         run.lost.append(damage)
         yield Refusal(file=str(path), reason=damage)
     listed = samples if isinstance(samples, list) else []
+    if samples is not None and not isinstance(samples, list):
+        reason = "samples: expected a list (write the log again: inspect log dump)"
+        run.lost.append(reason)
+        yield Refusal(file=str(path), reason=reason)
     run.reading.learn(listed)
     yield from run.batches((place, sample) for place, sample in enumerate(listed, 1))
