@@ -129,6 +129,11 @@ def _task(source: Source) -> Iterator[Batch | Refusal]:
         yield Refusal(file=str(main), reason=f"{differs} (evaluate again with --dump-eval-details)")
     unfinished = _unfinished(roles, predicted, [document for _, _, document in results])
     configs = [path for role, path in roles if role == "config"]
+    for path in config.damaged(configs):
+        reason = (
+            "a configuration that cannot be understood: what it says of the model and the data set is missing (copy it again, or delete it)"
+        )
+        yield Refusal(file=str(path), reason=reason)
     header = _header(model, dataset, configs, table, main, unfinished)
     yield from run_batches(str(main), header, _chunks(table), scores=scores)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +27,36 @@ _DERIVED = re.compile(r"(?:[A-Za-z]\w*\.){2,}[A-Z][A-Za-z0-9]*_(?P<model>.+)")
 
 
 @lru_cache(maxsize=4)
-def _parsed(path: str, _mark: tuple[int, int]) -> Mapping[str, Any]:
+def _parsed(path: str, _mark: tuple[int, int]) -> Mapping[str, Any] | None:
+    """The assignments of a file; None where it cannot be understood."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - the path is a cache key
             raw = stream.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            return {}
-        tree = ast.parse(raw)
+        if len(raw) > LARGEST or not raw.strip():
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about how a prompt is escaped
+            tree = ast.parse(raw)
         return {
             node.targets[0].id: _value(node.value)
             for node in tree.body
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
         }
     except (OSError, SyntaxError, ValueError, MemoryError, RecursionError):
-        return {}
+        return None
+
+
+def _document(path: Path) -> Mapping[str, Any] | None:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return _parsed(str(path), (state.st_mtime_ns, state.st_size))
+
+
+def damaged(paths: Iterable[Path]) -> list[Path]:
+    """Files that cannot be understood."""
+    return [path for path in paths if _document(path) is None]
 
 
 def _value(node: ast.expr) -> Any:
@@ -60,11 +77,7 @@ def entries(paths: Iterable[Path], model: str, dataset: str) -> tuple[Mapping[st
     """The entries of a model and a data set, each from the first file that has it; empty where none does."""
     found: list[Mapping[str, Any]] = [{}, {}]
     for path in paths:
-        try:
-            state = path.stat()
-        except OSError:
-            continue
-        document = _parsed(str(path), (state.st_mtime_ns, state.st_size))
+        document = _document(path) or {}
         for place, (name, abbr) in enumerate((("models", model), ("datasets", dataset))):
             listed = document.get(name)
             if not found[place] and isinstance(listed, list):
