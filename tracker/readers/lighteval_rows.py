@@ -71,7 +71,7 @@ class Details:
                     for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=wanted):
                         yield from self._chunk(batch, done)
                         done += batch.num_rows
-                except (pa.ArrowException, OSError) as err:
+                except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
                     reason = f"row group {group} cannot be read: {said_by(err)} (run lighteval again)"
                     self.damage = self.damage or f"row group {group} of the details cannot be read"
                     yield Refusal(file=str(self.path), line=done + 1, reason=reason)
