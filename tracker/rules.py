@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 HEADER_FIELDS = ("model", "benchmark", "kind", "external_id", "status", "framework", "framework_version", "system", "n_expected")
+CHOICES: dict[str, tuple[str, ...]] = {name: get_args(RunHeader.model_fields[name].annotation) for name in ("kind", "status")}
+"""Fields that hold one of a few words."""
 RUN_FIELDS = (*HEADER_FIELDS, *Settings.model_fields)
 """What a path, a constant or a run's own config can give; also `tags.NAME` and `settings.NAME`."""
 _MAPPED = ("question_id", "losses", "log_likelihoods", "probabilities", "domain", "skill", "run_id", "run_status", "started_at", "ended_at")
@@ -115,6 +117,15 @@ class Captures(Part):
             free = told.get(kind, {})
             constants |= {f"{kind}.{name}": value for name, value in free.items()} if isinstance(free, dict) else {kind: free}
         return own | {"constants": constants}
+
+    @model_validator(mode="after")
+    def _constants_are_among_the_choices(self) -> Self:
+        for name, words in CHOICES.items():
+            value = self.constants.get(name, "")
+            if value != "" and value not in words and "{" not in str(value):
+                message = f"{name}: expected {' or '.join(words)}, found {value!r}"
+                raise ValueError(message)
+        return self
 
     @model_validator(mode="after")
     def _groups_are_known(self) -> Self:

@@ -132,7 +132,7 @@ class Study(Part):
                 given[rule.to] = value
         if not given:
             return header
-        return _with(header, coerce(given, f"{source.uri}: study file {self.file}"), source.uri)
+        return _with(header, coerce(given, f"{source.uri}: study file {self.file}"), source.uri, f"study file {self.file}")
 
     def effective(self, source: Source) -> dict[str, Any]:
         """What of this study decides how a source is read, as JSON values."""
@@ -196,7 +196,7 @@ def _plain(name: str, value: Any) -> Any:
     return value if is_whole or isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _with(header: RunHeader, given: dict[str, Any], where: str) -> RunHeader:
+def _with(header: RunHeader, given: dict[str, Any], where: str, rules: str) -> RunHeader:
     plain = {name: value for name, value in given.items() if name in HEADER_FIELDS}
     settings = {name: value for name, value in given.items() if name in Settings.model_fields}
     free = {
@@ -212,7 +212,7 @@ def _with(header: RunHeader, given: dict[str, Any], where: str) -> RunHeader:
         )
     except ValidationError as err:
         first = err.errors()[0]
-        message = f"study file: {first['loc'][0]}: {first['msg'].lower()}, found {first['input']!r}"
+        message = f"{rules}: {first['loc'][0]}: {first['msg'].lower()}, found {first['input']!r}"
         raise InputError(message, where=where) from err
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
 
+import tracker
 from tracker.batch import RunHeader, Settings, Source
 from tracker.errors import InputError, UsageError
 from tracker.study import Study, find_study
@@ -106,6 +108,46 @@ def test_the_run_s_own_config_gives_fields_after_the_path(tmp_path: Path) -> Non
     assert applied.configuration == Settings(pixel_cap=1003520, precision="bf16", variant="vcd")
 
 
+def test_the_kind_of_a_run_comes_from_a_constant_a_capture_or_the_config(tmp_path: Path) -> None:
+    told = HEADER.model_copy(update={"settings": {"phase": "training"}})
+    for text in (
+        "[[path]]\npattern = '.'\nkind = \"training\"\n",
+        "[[path]]\npattern = '(?P<kind>training|evaluation)-'\n",
+        "[[config]]\nkey = 'phase'\nto = 'kind'\n",
+    ):
+        assert study(tmp_path, text).apply(told, source(tmp_path / "training-1" / "a.jsonl")).kind == "training"
+    with pytest.raises(
+        InputError, match=r"a\.jsonl: study file .*study\.toml: kind: input should be 'evaluation' or 'training', found 'tune'"
+    ):
+        study(tmp_path, "[[path]]\npattern = '(?P<kind>tune)-'\n").apply(told, source(tmp_path / "tune-1" / "a.jsonl"))
+
+
+def test_an_empty_constant_clears_a_configuration_column_and_no_other_field(tmp_path: Path) -> None:
+    header = HEADER.model_copy(update={"configuration": Settings(max_new_tokens=16, few_shot=0, precision="bf16"), "system": "north"})
+    text = '[[path]]\npattern = \'.\'\nmax_new_tokens = ""\nprecision = ""\nmodel = ""\nsystem = ""\n'
+    applied = study(tmp_path, text).apply(header, source(tmp_path / "a.jsonl"))
+    assert applied.configuration == Settings(few_shot=0)
+    assert (applied.model, applied.system) == ("m", "north")
+    later = study(tmp_path, text + "[[path]]\npattern = '.'\nmax_new_tokens = 64\n")
+    assert later.apply(header, source(tmp_path / "a.jsonl")).configuration == Settings(few_shot=0, max_new_tokens=64)
+
+
+def test_kind_and_cleared_columns_end_to_end(tmp_path: Path) -> None:
+    """The same evaluation with a limit that one format logs and another does not is one configuration once the limit is cleared."""
+    rows = [{"model": "m", "benchmark": "b", "question_id": "q", "correct": True}]
+    for name, limit in (("one", {"max_new_tokens": 16}), ("two", {})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jsonl").write_text("".join(json.dumps(row | limit | {"run_id": name}) + "\n" for row in rows))
+    (tmp_path / "study.toml").write_text(
+        "[[path]]\npattern = '.'\nmax_new_tokens = \"\"\n[[path]]\npattern = 'two/'\nkind = \"training\"\n"
+    )
+    with tracker.open(f"sqlite:///{tmp_path}/t.db", tmp_path / "lake") as store:
+        assert not store.ingest(tmp_path / "one", tmp_path / "two", study=tmp_path / "study.toml").rejected
+        told = "select r.external_id, r.kind, c.max_new_tokens from runs r join configurations c on c.id = r.configuration_id order by 1"
+        assert store.sql(told).fetchall() == [("one", "evaluation", None), ("two", "training", None)]
+        assert store.sql("select count(*) from configurations").fetchall() == [(1,)]
+
+
 def test_a_value_that_does_not_fit_its_field_names_file_field_and_value(tmp_path: Path) -> None:
     found = study(tmp_path, "[[path]]\npattern = '(?P<input_size>[a-z]+)\\.jsonl'\n")
     with pytest.raises(InputError, match=r"big\.jsonl.*study\.toml.*input_size.*found 'big'"):
@@ -128,6 +170,8 @@ BAD = {
     "[[path]]\npattern = '('": r"\[\[path\]\] 1.pattern: not a regular expression",
     "[[path]]\npattern = '(?P<input_sze>x)'": r"pattern: group 'input_sze' is no field; did you mean 'input_size'\? \(or use it",
     "[[path]]\npattern = 'x'\nvariant = '{arm}'": r"\{arm\} is no group of pattern",
+    "[[path]]\npattern = 'x'\nkind = 'tuning'": r"\[\[path\]\] 1: kind: expected evaluation or training, found 'tuning'",
+    "[[scores]]\nfiles = 'x'\nstatus = 'done'\n[scores.columns]\nmodel = 'm'": r"status: expected finished or partial or failed, found 'done'",
     "[[config]]\nkey = 'a'\nto = 'modl'": r"\[\[config\]\] 1.to: 'modl' is no field; did you mean 'model'",
     "[[config]]\nkey = 'a'": r"\[\[config\]\] 1.to: missing",
     "[[table]]\nfiles = 'x'\n[table.columns]\nprediction = 'a'\ngold = 'b'": r"question_id is missing",

@@ -27,7 +27,7 @@ OWN_IDS: dict[str, tuple[str, ...]] = {
     "mathvista": ("pid",),
     "mathv": ("id",),
 }
-"""Id fields, in order, of benchmarks whose ids belong to the data set; by the beginning of the benchmark's name, letters and digits only.
+"""Id fields, in order, of benchmarks whose ids belong to the data set; by the beginning of the benchmark's name: its letters and digits, "*" spelled out.
 
 `index` is VLMEvalKit's name for a row: the data set's own id in some (V*Bench, HR-Bench, MMStar, MME-RealWorld, TreeBench, MMBench), a position in the others."""
 ID_FIELDS = ("question_key", "question_id", "qid", "pid", "uid", "uuid", "id", "idx", "index", "sample_id", "doc_id")
@@ -43,7 +43,7 @@ def id_fields(benchmark: str) -> tuple[str, ...]:
 
 def own_ids(benchmark: str) -> tuple[str, ...]:
     """Fields that hold the data set's own ids; empty where none are known."""
-    squeezed = _NOT_NAME.sub("", benchmark.lower())
+    squeezed = _NOT_NAME.sub("", benchmark.lower().replace("*", "star"))
     return next((fields for name, fields in OWN_IDS.items() if squeezed.startswith(name)), ())
 
 

@@ -23,6 +23,8 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 PRECISION_KEYS = ("precision", "dtype", "torch_dtype", "model_dtype", "weights_dtype")
 NESTED = ("processor_kwargs", "mm_processor_kwargs", "image_processor", "processor", "processor_args", "size")
 """Objects inside model arguments in which the same names are looked for."""
+LONGEST_EDGE = 65_536
+"""A larger number is no side of an image in pixels."""
 _QUANTIZED = {"load_in_4bit": "4bit", "load_in_8bit": "8bit"}
 _MODES = {"fixed": "fixed", "native": "native"}
 
@@ -72,11 +74,23 @@ def _whole(source: Mapping[str, Any], keys: tuple[str, ...], column: str) -> tup
         elif isinstance(value, list | tuple) and value and column == "input_size":
             value = max((side for one in value if (side := whole(one)) is not None), default=None)
         found = whole(value)
-        if found is not None and found >= least:
+        if found is not None and found >= least and (column != "input_size" or found <= LONGEST_EDGE):
             return (found,)
     return None
 
 
-def _with_nested(source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _with_nested(source: Mapping[str, Any], depth: int = 2) -> list[Mapping[str, Any]]:
+    """A mapping by the last parts of its names, then the objects of arguments in it, each likewise."""
     flat = {str(name).rpartition(".")[2].rpartition("/")[2]: value for name, value in source.items()} | dict(source)
-    return [flat, *(one for name in NESTED if isinstance(one := flat.get(name), dict))]
+    inner = [_as_pixels(one) for name in NESTED if isinstance(one := flat.get(name), dict)] if depth else []
+    return [flat, *(found for one in inner for found in _with_nested(one, depth - 1))]
+
+
+def _as_pixels(size: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Processors that limit the number of pixels call it `longest_edge`, too."""
+    edge = whole(size.get("longest_edge"))
+    return (
+        size
+        if edge is None or edge <= LONGEST_EDGE
+        else {"max_pixels": edge} | {name: size[name] for name in size if name != "longest_edge"}
+    )
