@@ -68,6 +68,8 @@ class Asked:
     path: str
     body: Any
     headers: dict[str, str]
+    port: int
+    """Of the client: one for each connection."""
 
 
 @dataclass
@@ -93,7 +95,7 @@ def odd_server(answer: Callable[[Asked], tuple[int, Any, dict[str, str]] | None]
         def _answer(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             raw = self.rfile.read(size)
-            asked = Asked(self.command, self.path, json.loads(raw) if raw else None, dict(self.headers))
+            asked = Asked(self.command, self.path, json.loads(raw) if raw else None, dict(self.headers), self.client_address[1])
             odd.asked.append(asked)
             given = odd.answer(asked)
             if given is None:

@@ -19,7 +19,7 @@ from tests.readers.mlflow_server import odd_server, tracking_server
 from tracker.errors import InputError
 from tracker.readers.base import Selection
 from tracker.readers.mlflow import http_client, server, server_runs
-from tracker.readers.mlflow.http_client import Client, GoneError, server_address
+from tracker.readers.mlflow.http_client import BrokenError, Client, GoneError, server_address
 from tracker.readers.mlflow.model import DELETED, MlflowRun
 from tracker.study import Study
 
@@ -409,6 +409,24 @@ def test_compressed_answers_are_read() -> None:
         assert runs_of(found(odd.address))[RUN].points.num_rows == 2
 
 
+def test_a_broken_compression_is_an_error_of_the_request_alone() -> None:
+    with odd_server(lambda _: (200, b"no gzip", {"Content-Encoding": "gzip"})) as odd, pytest.raises(BrokenError, match="gzip"):
+        found(odd.address)
+
+
+def test_connections_are_kept() -> None:
+    with odd_server(ordinary) as odd:
+        found(odd.address)
+        assert len({one.port for one in odd.asked}) == 1 < len(odd.asked)
+
+
+def test_the_beginning_of_a_file_is_all_that_is_fetched() -> None:
+    whole = gzip.compress(b"0123456789" * 100_000)
+    with odd_server(lambda _: (200, whole, {"Content-Encoding": "gzip"})) as odd, Client(server_address(odd.address)) as client:
+        assert client.download("/get-artifact", limit=15) == b"012345678901234"
+        assert len(client.download("/get-artifact")) == 1_000_000
+
+
 def test_since_without_filters_on_the_server_takes_all() -> None:
     def answer(asked: Asked) -> Answer:
         if asked.path.endswith("runs/search") and "end_time" in str((asked.body or {}).get("filter")):
@@ -465,3 +483,25 @@ def test_a_path_before_the_api_is_kept() -> None:
         (source,) = found(f"{odd.address}/mlflow/")
         assert source.uri.startswith(f"{odd.address}/mlflow/#/experiments/1/runs/")
         assert all(one.path.startswith("/mlflow/api/") for one in odd.asked)
+
+
+def test_a_proxy_of_the_environment_is_asked_with_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    with odd_server(ordinary) as odd:
+        monkeypatch.setenv("http_proxy", odd.address.replace("http://", "http://me:hid%20den@"))
+        assert len(found("http://tracking.invalid:5000")) == 1
+        assert all(one.path.startswith("http://tracking.invalid:5000/api/") for one in odd.asked)
+        assert {one.headers["Proxy-Authorization"] for one in odd.asked} == {basic("me", "hid den")}
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert len(found(odd.address)) == 1
+    monkeypatch.setenv("http_proxy", "socks9://me:hidden@127.0.0.1:1")
+    with pytest.raises(InputError, match="a proxy that cannot be used: socks9://127") as caught:
+        found("http://tracking.invalid:5000")
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["SERVER_CERT_PATH", "CLIENT_CERT_PATH"])
+def test_certificates_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    monkeypatch.setenv(f"MLFLOW_TRACKING_{name}", str(tmp_path / "cert.pem"))
+    with pytest.raises(InputError, match="certificate that cannot be read"):
+        found("https://127.0.0.1:1")
