@@ -129,10 +129,7 @@ def test_a_linked_folder_is_no_second_place(store: Tracker, tmp_path: Path, name
     assert runs(store) == report.new
 
 
-TWICE = pytest.mark.xfail(strict=True, reason="the plan offers a folder again whose files were all seen: it should be walked once")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[TWICE] if name in {"evalscope", "opencompass"} else []) for name in FORMATS])
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_folder_that_is_named_twice_is_read_once(store: Tracker, tmp_path: Path, name: str) -> None:
     root = fill(tmp_path / "data" / "real", name)
     (tmp_path / "data" / "link").symlink_to(root, target_is_directory=True)

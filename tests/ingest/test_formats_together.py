@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from tracker.api import Tracker
 
 MODEL = "Qwen2.5-VL-7B-Instruct"
-BENCHMARKS = """
-[benchmarks.MMStar]
-aliases = ["mmstar"]
-[benchmarks.MMBench_DEV_EN]
-aliases = ["mmbench_en_dev"]
-[benchmarks.RealWorldQA]
-aliases = ["realworldqa"]
-[benchmarks.MathVista_MINI]
-aliases = ["mathvista_testmini"]
-"""
-"""What a lab says of benchmarks that the shipped catalog does not know: under which names they are one."""
-
 ASKED = "(select a.*, q.text from answers a join questions q on q.id = a.question_id)"
 
 
@@ -82,9 +70,6 @@ def lmms(root: Path, task: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def ingest(store: Tracker, root: Path) -> None:
-    catalog = root / "catalog.toml"
-    catalog.write_text(BENCHMARKS, encoding="utf-8")
-    store.import_catalog(catalog)
     report = store.ingest(root / "data")
     assert not report.rejected
 

@@ -70,6 +70,7 @@ def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set
         found += sources
         skipped += rest
     skipped = [path for path in skipped if path not in claimed]
+    found = _distinct(found)
     found, left_out = _selected(found, selection)
     met = [planned for planned in found if planned.source.uri in known]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -81,6 +82,14 @@ def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set
         same = value is not None and value in known[planned.source.uri]
         (unchanged if same else reading).append(Planned(source=planned.source, reader=planned.reader, digest=value))
     return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped), left_out=left_out)
+
+
+def _distinct(found: list[Planned]) -> list[Planned]:
+    """Each source once, however many of the paths given lead to it."""
+    once: dict[tuple[str, str], Planned] = {}
+    for planned in found:
+        once.setdefault((planned.source.reader, planned.source.uri), planned)
+    return list(once.values())
 
 
 def is_address(path: Path | str) -> bool:
