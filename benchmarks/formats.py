@@ -109,6 +109,11 @@ def _counts(database: Path) -> tuple[int, ...]:
         return tuple(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables)
 
 
+def many_figures() -> dict[str, Any]:
+    """2,000 ingests of one run each, against one ingest of all."""
+    return {"many_ingests": json.loads(_script("many_ingests.py", DATA / "many"))}
+
+
 def _script(name: str, *arguments: object) -> str:
     """What a script beside this one prints last."""
     command = [sys.executable, str(HERE / name), *map(str, arguments)]

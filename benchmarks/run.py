@@ -2,6 +2,7 @@
 
     make bench                       everything but the ten times larger study
     make bench BENCH_ARGS=--large    that too (about 15 minutes and 4 GB more)
+    make bench BENCH_ARGS=--many     and 2,000 small ingests (about 15 minutes more)
 
 Progress goes to stderr. Nothing here passes or fails: the figures stand beside their targets.
 """
@@ -18,7 +19,7 @@ import sys
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from formats import format_figures
+from formats import format_figures, many_figures
 from measure import DATA, ROOT, best, fresh, python, run, seconds_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def main() -> None:
     figures |= reading_figures()
     if not options.no_formats:
         figures |= format_figures()
+    if options.many:
+        figures |= many_figures()
     if options.large:
         figures |= large_figures(figures["ingest_peak_mb (target < 600)"])
     print(json.dumps(figures, indent=2))
@@ -165,6 +168,7 @@ def _machine() -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true", help="also ingest a study ten times larger")
+    parser.add_argument("--many", action="store_true", help="also 2,000 ingests of one run each (about 15 minutes)")
     parser.add_argument("--no-postgres", action="store_true", help="leave PostgreSQL out")
     parser.add_argument("--no-formats", action="store_true", help="leave MLflow, inspect and Excel out (about 5 minutes)")
     parser.add_argument("--no-baseline", action="store_true", help="leave json + to_sql out (about a minute)")
