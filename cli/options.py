@@ -52,5 +52,7 @@ class Moment(click.ParamType):  # type: ignore[type-arg] # generic since click 8
                 return datetime.now(UTC) - timedelta(**{self._units[text[-1]]: int(text[:-1])})
             found = datetime.fromisoformat(text)
         except (ValueError, OverflowError):
-            self.fail(f"expected a date (2026-11-30), a time (2026-11-30T12:00+01:00) or an age (7d, 12h), found {value!r}", param, ctx)
+            self.fail(
+                f"expected a date (2026-11-30), a time (2026-11-30T12:00+01:00) or an age (2w, 7d, 12h, 30m), found {value!r}", param, ctx
+            )
         return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -219,6 +219,8 @@ class Source:
     """Name of the experiment, where the format has such a thing (`--experiment` chooses by it)."""
     time: datetime | None = None
     """When it last changed, where something better than the files' own times is known (`--since` chooses by it)."""
+    address: str | None = None
+    """Another name of it that `[[path]]` rules see, where `uri` does not say what they want to know."""
     left_out: str | None = None
     """Why it is not read though it was found (such as "deleted in MLflow"): counted in the summary."""
 

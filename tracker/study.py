@@ -94,14 +94,14 @@ class Study(Part):
                 return one[len(self._root_text) :]
         return text
 
-    def fields(self, path: Path | str) -> dict[str, Any]:
-        """Captures and constants of every `[[path]]` rule that a file meets; later rules win."""
+    def fields(self, path: Path | str, address: str | None = None) -> dict[str, Any]:
+        """Captures and constants of every `[[path]]` rule that a file (or its other name) meets; later rules win."""
         if not self.path:
             return {}
-        text = self.path_text(path)
+        texts = [self.path_text(one) for one in (path, address) if one is not None]
         given: dict[str, Any] = {}
         for rule in self.path:
-            given |= rule.captures(text) or {}
+            given |= next((found for text in texts if (found := rule.captures(text)) is not None), {})
         return coerce(given, f"{path}: [[path]] of {self.file}")
 
     def table_rule(self, path: Path | str) -> TableRule | None:
@@ -117,6 +117,16 @@ class Study(Part):
             text = self.path_text(path)
             yield from (rule for rule in rules if re.search(rule.files, text))
 
+    def idle_rules(self, paths: Sequence[Path | str]) -> list[str]:
+        """The `[[path]]`, `[[table]]` and `[[scores]]` rules that none of some paths meets, as messages call them."""
+        told = [(f"[[path]] pattern = '{rule.pattern}'", rule.pattern) for rule in self.path]
+        told += [(f"[[table]] files = '{rule.files}'", rule.files) for rule in self.table]
+        told += [(f"[[scores]] files = '{rule.files}'", rule.files) for rule in self.scores]
+        if not told:
+            return []
+        texts = [self.path_text(path) for path in paths]
+        return [name for name, pattern in told if not any(map(re.compile(pattern).search, texts))]
+
     def place(self, rule: TableRule | ScoresRule) -> str:
         """What a message calls a rule: its kind, number and file."""
         kind, rules = ("table", self.table) if isinstance(rule, TableRule) else ("scores", self.scores)
@@ -125,7 +135,7 @@ class Study(Part):
 
     def apply(self, header: RunHeader, source: Source) -> RunHeader:
         """A header with what the study says of its path, then of its own config."""
-        given = self.fields(source.uri)
+        given = self.fields(source.uri, source.address)
         for rule in self.config:
             value = rule.value(header)
             if value is not None:
@@ -141,7 +151,7 @@ class Study(Part):
             rule = self.table_rule(source.uri)
         elif source.reader == "score_table":
             rule = self.scores_rule(source.uri)
-        fields = self.fields(source.uri)
+        fields = self.fields(source.uri, source.address)
         benchmark = fields.get("benchmark") or (rule.constants.get("benchmark") if rule else None)
         questions = {name: count for name, count in self.questions.items() if benchmark is None or name == benchmark}
         told = {
@@ -167,6 +177,8 @@ def find_study(paths: Iterable[str | Path]) -> Path | None:
 def coerce(given: dict[str, Any], where: str) -> dict[str, Any]:
     """Fields with the types of their columns; InputError names the field."""
     settings = {name: value for name, value in given.items() if name in Settings.model_fields}
+    if "kind" in given:
+        given = given | {"kind": _KINDS.get(str(given["kind"]).strip().lower(), given["kind"])}
     if "n_expected" in given:
         given = given | {"n_expected": _whole(given["n_expected"], where)}
     try:
@@ -178,6 +190,17 @@ def coerce(given: dict[str, Any], where: str) -> dict[str, Any]:
     return {name: value if isinstance(value, str) or name not in HEADER_FIELDS[:-1] else str(value) for name, value in given.items()} | {
         name: getattr(typed, name) for name in settings
     }
+
+
+_KINDS = {
+    "eval": "evaluation",
+    "evaluate": "evaluation",
+    "test": "evaluation",
+    "train": "training",
+    "pretrain": "training",
+    "finetune": "training",
+}
+"""Short words for what a run does, as configurations hold them."""
 
 
 def _whole(value: Any, where: str) -> int:

@@ -32,7 +32,10 @@ SHOWN = 20
     help="Reading processes; 0 reads in this one (default: one per core when it pays).",
 )
 @click.option(
-    "--since", type=Moment(), metavar="TIME", help="Only what changed since then: a date, a time (UTC unless it says), or 7d, 12h."
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="Only what changed since then: a date, a time (UTC unless it says), or an age: 7d, 12h, 30m.",
 )
 @click.option("--experiment", "experiments", multiple=True, metavar="NAME", help="Only runs of this MLflow experiment (may be repeated).")
 @click.option("-v", "--verbose", is_flag=True, help="List skipped files and every rejection.")
@@ -100,7 +103,8 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
     for note in _notes(report):
         click.echo(note)
     if report.rejected:
-        click.echo(f"rejected: {len(report.rejected):,} (kept in the table rejections)", err=True)
+        kept = " (kept in the table rejections)" if report.loaded else ""
+        click.echo(f"rejected: {len(report.rejected):,}{kept}", err=True)
         for one in report.rejected if verbose else report.rejected[:SHOWN]:
             place = f":{one.line}" if one.line is not None else ""
             click.echo(f"  {sanitise(one.file)}{place}: {sanitise(one.reason)}", err=True)
@@ -120,7 +124,7 @@ def _summary(report: IngestReport, location: Location, *, verbose: bool) -> None
 def _notes(report: IngestReport) -> Iterator[str]:
     """What a reader of the numbers should know."""
     for reason, count in report.not_counting.items():
-        yield f"not counting in cells and trajectories: {count:,} run{'s' if count > 1 else ''} {reason}"
+        yield f"not counting in cells and trajectories, in the whole database: {count:,} run{'s' if count > 1 else ''} {reason}"
     noted = {
         "answers to a question that the same run had answered (later attempts; the last scored one counts)": report.repeated,
         "questions that sources describe differently (the value that sorts first is kept)": report.disputed,
@@ -128,6 +132,7 @@ def _notes(report: IngestReport) -> Iterator[str]:
     }
     yield from (f"{text}: {count:,}" for text, count in noted.items() if count)
     yield from (f"left out, {reason}: {count:,}" for reason, count in report.left_out.items())
+    yield from (f"no file meets this rule of the study file: {rule}" for rule in report.idle_rules)
 
 
 def _files(count: int) -> str:

@@ -150,6 +150,8 @@ JSON_KEYS = {
         "duplicate",
         "outdated",
         "disputed",
+        "left_out",
+        "idle_rules",
         "removed",
         "partial",
         "records",
@@ -250,8 +252,8 @@ def test_since_takes_ages_and_refuses_what_is_no_time(trackr: Trackr, good: Path
     ("address", "code", "said"),
     [
         ("mysql://me:secret@host/db", 2, "mysql://me:***@host/db: no reader knows this kind of address"),
-        ("sqlite:////no/such.db", 3, "no such file"),
-        ("postgresql://me:secret@127.0.0.1:9/db", 3, "cannot be read: connection failed"),
+        ("sqlite:////no/such.db", 1, "no such file"),
+        ("postgresql://me:secret@127.0.0.1:9/db", 1, "cannot be read: connection failed"),
     ],
 )
 def test_an_address_that_cannot_be_opened_is_one_line_without_a_password(trackr: Trackr, address: str, code: int, said: str) -> None:
@@ -259,3 +261,26 @@ def test_an_address_that_cannot_be_opened_is_one_line_without_a_password(trackr:
     assert (done.code, done.err.count("\n")) == (code, 1)
     assert said in done.err
     assert "secret" not in done.err
+
+
+def test_an_experiment_that_is_nowhere_is_said_with_those_that_are(trackr: Trackr, mlruns: Path) -> None:
+    done = trackr("ingest", str(mlruns), "--experiment", "visoin")
+    assert (done.code, "'visoin' (there are text, vision)" in done.err) == (2, True)
+
+
+def test_path_rules_know_the_experiment_of_a_file_store_and_rules_without_a_file_are_said(trackr: Trackr, mlruns: Path) -> None:
+    (mlruns.parent / "study.toml").write_text(
+        "[[path]]\npattern = 'experiments/(?P<benchmark>vision)/runs/'\nkind = 'evaluation'\n[[scores]]\nmetric = 'accuracy'\nfiles = 'leaderbord\\.csv$'\n"
+        "[scores.columns]\nmodel = 'Model'\nbenchmark = 'Benchmark'\nvalue = 'Value'\n"
+    )
+    done = trackr("ingest", str(mlruns.parent), "-q")
+    assert done.code == 0
+    assert "no file meets this rule of the study file: [[scores]] files = 'leaderbord\\.csv$'" in done.out
+    rows = trackr("query", "select kind, benchmark_name from runs order by kind", "--format", "json").json()
+    assert rows == [{"kind": "evaluation", "benchmark_name": "vision"}, {"kind": "training", "benchmark_name": None}]
+
+
+def test_a_finished_run_without_a_scored_answer_is_said(trackr: Trackr, tmp_path: Path) -> None:
+    write_rows(tmp_path / "in" / "a.jsonl", [{**row, "correct": None, "status": "unscored"} for row in run_rows(n=3)])
+    done = trackr("ingest", str(tmp_path / "in"))
+    assert "in the whole database: 1 run without any scored answer" in done.out

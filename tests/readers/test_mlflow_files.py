@@ -318,3 +318,14 @@ def test_a_store_cut_anywhere_never_raises_anything_else(tmp_path: Path) -> None
                     run_of(source)
         path.write_bytes(whole)
     assert run_below(root).refusals == []
+
+
+def test_an_empty_folder_of_artifacts_does_not_hide_where_they_are(tmp_path: Path) -> None:
+    from tracker.readers.mlflow.files import tables_of
+
+    run, elsewhere = tmp_path / "mlruns" / "1" / ("a" * 32), tmp_path / "store" / "artifacts"
+    (run / "artifacts").mkdir(parents=True)
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "eval.json").write_text('{"columns": ["question", "outputs", "correct"], "data": [["1 + 1?", "2", true]]}')
+    (found,) = tables_of(run, elsewhere.as_uri(), tmp_path / "mlruns")
+    assert found.file == elsewhere / "eval.json"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from tracker.batch import Source
 from tracker.config import mask
-from tracker.errors import InputError, UsageError
+from tracker.errors import DatabaseError, InputError, UsageError
 from tracker.ingest.digest import digest
 from tracker.readers import all_readers
 from tracker.readers.base import AddressReader, Folder, Selection
@@ -55,6 +55,7 @@ class Plan:
     unchanged: tuple[Planned, ...]
     skipped: tuple[Path, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
+    idle_rules: tuple[str, ...] = ()
 
 
 def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set[str]], selection: Selection | None = None) -> Plan:
@@ -63,14 +64,18 @@ def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set
     found: list[Planned] = []
     skipped: list[Path] = []
     claimed: set[Path] = set()
+    walked: list[Path | str] = []
     for address in (path for path in paths if is_address(path)):
         found += _behind(str(address), study, selection)
     for folder in folders([Path(path) for path in paths if not is_address(path)]):
         sources, rest = _find(folder, study, claimed)
         found += sources
         skipped += rest
+        walked += [folder.path / name for name in folder.names]
     skipped = [path for path in skipped if path not in claimed]
     found = _distinct(found)
+    idle = _idle_rules(paths, study, [*walked, *(text for one in found for text in (one.source.uri, one.source.address) if text)])
+    _require_experiments(found, selection)
     found, left_out = _selected(found, selection)
     met = [planned for planned in found if planned.source.uri in known]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -81,7 +86,24 @@ def make_plan(paths: Sequence[Path | str], study: Study, known: Mapping[str, set
         value = digests.get(planned.source.uri)
         same = value is not None and value in known[planned.source.uri]
         (unchanged if same else reading).append(Planned(source=planned.source, reader=planned.reader, digest=value))
-    return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped), left_out=left_out)
+    return Plan(reading=tuple(reading), unchanged=tuple(unchanged), skipped=tuple(skipped), left_out=left_out, idle_rules=tuple(idle))
+
+
+def _idle_rules(paths: Sequence[Path | str], study: Study, met: Sequence[Path | str]) -> list[str]:
+    """Rules that meet nothing, where everything below the study file's folder was walked."""
+    roots = [Path(path).expanduser().resolve() for path in paths if not is_address(path)]
+    if study.root is None or not any(study.root.is_relative_to(root) for root in roots):
+        return []
+    return study.idle_rules(met)
+
+
+def _require_experiments(found: Sequence[Planned], selection: Selection) -> None:
+    """Raise UsageError for the name of an experiment that is nowhere."""
+    names = sorted({planned.source.experiment for planned in found if planned.source.experiment is not None})
+    for wanted in selection.experiments:
+        if wanted not in names:
+            message = f"no MLflow run here belongs to an experiment called {wanted!r}"
+            raise UsageError(message, hint=f"there are {', '.join(names[:10])}" if names else "no run here belongs to any")
 
 
 def _distinct(found: list[Planned]) -> list[Planned]:
@@ -101,7 +123,10 @@ def _behind(address: str, study: Study, selection: Selection) -> list[Planned]:
     """The sources behind an address."""
     for one in all_readers():
         if isinstance(one, AddressReader) and one.serves(address):
-            return [Planned(source=_printable(source), reader=one) for source in one.find_address(address, study, selection)]
+            try:
+                return [Planned(source=_printable(source), reader=one) for source in one.find_address(address, study, selection)]
+            except InputError as err:  # it was named, so that nothing is rejected: the command cannot do what it was told
+                raise DatabaseError(err.message, where=err.where, hint=err.hint) from err
     message = "no reader knows this kind of address"
     raise UsageError(
         message,

@@ -66,6 +66,7 @@ def unchanged_report(url: str, job: Job) -> IngestReport:
         sources=len(job.plan.unchanged) + len(job.plan.reading),
         skipped=[printable(path) for path in job.plan.skipped],
         left_out=dict(job.plan.left_out),
+        idle_rules=list(job.plan.idle_rules),
     )
     if not job.plan.unchanged:
         return report
@@ -81,8 +82,10 @@ def summarise(url: str, report: IngestReport) -> None:
     report.unknown_models = [row[0] for row in rows(url, "SELECT name FROM {0}models WHERE origin = 'found' ORDER BY name")]
     report.unknown_benchmarks = [row[0] for row in rows(url, "SELECT name FROM {0}benchmarks WHERE origin = 'found' ORDER BY name")]
     query = (
-        "SELECT CASE WHEN status <> 'finished' THEN status WHEN n_records = 0 THEN 'without records' ELSE 'superseded by a later run' END AS reason, count(*) "
-        "FROM {0}runs WHERE kind = 'evaluation' AND (current = (1 = 0) OR n_records = 0) GROUP BY 1 ORDER BY 1"
+        "SELECT CASE WHEN status <> 'finished' THEN status WHEN n_records = 0 THEN 'without records' "
+        "WHEN current = (1 = 0) THEN 'superseded by a later run' ELSE 'without any scored answer' END AS reason, count(*) "
+        "FROM {0}runs WHERE kind = 'evaluation' AND (current = (1 = 0) OR n_records = 0 OR "
+        "NOT EXISTS (SELECT 1 FROM {0}records a WHERE a.run_id = {0}runs.id AND a.status = 'scored')) GROUP BY 1 ORDER BY 1"
     )
     report.not_counting = {row[0]: row[1] for row in rows(url, query)}
 

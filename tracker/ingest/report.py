@@ -41,6 +41,8 @@ class IngestReport:
     nul_characters: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     """Sources that were found and are not read, by reason: deleted runs, runs of other experiments."""
+    idle_rules: list[str] = field(default_factory=list)
+    """Rules of the study file that nothing below its own folder met."""
     skipped: list[str] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     unknown_models: list[str] = field(default_factory=list)

@@ -104,7 +104,8 @@ def _chunk(piece: Chunk, rows: list[dict[str, Any]], origin: list[int]) -> Chunk
 
 
 def _rows(document: Any, rows: str | None, keys: tuple[str, ...]) -> Iterator[_Found]:
-    """Every row of a document in order."""
+    """Every row of a document in order; a `[]` after the list of rows itself says nothing new."""
+    rows = rows and rows.removesuffix("[]")
     top = isinstance(document, dict) and bool(rows)
     for found in _reach(document, rows or "", (document,) if top else ()):
         if found.problem:

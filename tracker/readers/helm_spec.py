@@ -242,7 +242,7 @@ def scores_of(stats: Sequence[Any], split: str, perturbation: str | None, *, wor
 
 def perturbed(stats: Sequence[Any]) -> bool:
     """Whether statistics speak of perturbations that really took place, not only of the classes robustness and fairness."""
-    names = (_mapping(_mapping(_mapping(stat).get("name")).get("perturbation")).get("name") for stat in stats)
+    names = (text(_mapping(_mapping(_mapping(stat).get("name")).get("perturbation")).get("name")) for stat in stats)
     return any(name not in {None, "robustness", "fairness"} for name in names)
 
 

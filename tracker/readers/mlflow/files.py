@@ -136,6 +136,7 @@ class _Experiment:
             mapping={"run": run_id},
             claims=tuple(path for path in owned if path in left),
             experiment=self._name,
+            address=f"{self.root}/experiments/{self._name}/runs/{run_id}",
             time=_ended(meta),
             left_out=DELETED if self._deleted or meta.get("lifecycle_stage") == "deleted" else None,
         )
@@ -153,7 +154,7 @@ class _Experiment:
 def tables_of(run: Path, artifact_uri: Any, root: Path) -> list[Artifact]:
     """Evaluation tables among the artifacts of a run, wherever the store was moved to."""
     folder: Path | None = run / ARTIFACTS
-    if folder is None or not folder.is_dir():
+    if folder is None or not folder.is_dir() or not any(folder.iterdir()):  # MLflow makes an empty one when it keeps them elsewhere
         folder = local_folder(artifact_uri, root) if isinstance(artifact_uri, str) else None
     logged = None
     with suppress(OSError, ValueError):
