@@ -5,8 +5,10 @@ Adding a format: one module with a `READER`, its line in `readers/__init__.py`, 
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass, field
-from pathlib import Path  # noqa: TC003 - dataclass fields are read at run time
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -19,6 +21,29 @@ if TYPE_CHECKING:
 HEAD_BYTES = 65_536
 FIRST_LINE_BYTES = 8 << 20
 """How much of a first line is looked at: a row may begin with a long text, and tell its other columns behind it."""
+
+
+def is_special(path: Path | str) -> bool:
+    """Whether something is a pipe, a socket or a device, whose opening or reading might never end: readers that list folders pass it by."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - many files
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def place_of(source: Source) -> Path:
+    r"""The path that a source's address names. An address can be shown (`\xff`), a path may hold any bytes."""
+    if "\\x" not in source.uri:
+        return Path(source.uri)
+    for path in source.files:
+        for one in (path, *path.parents):
+            shown = str(one).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            if shown == source.uri:
+                return one
+            if source.uri.startswith(f"{shown.rstrip('/')}/"):
+                return one / source.uri[len(shown.rstrip("/")) + 1 :]
+    return Path(source.uri)
 
 
 def read_head(path: Path) -> bytes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers import evalscope_report as told
+from tracker.readers.base import place_of
 from tracker.readers.evalscope_layout import ROLES, aside, evaluations, read_config, root_of, split_name
 from tracker.readers.evalscope_prompt import template_of
 from tracker.readers.evalscope_report import Report, read_report
@@ -73,7 +74,7 @@ class _Run:
 
     def __init__(self, source: Source) -> None:
         self.folder, self.benchmark = str(source.mapping["model"]), str(source.mapping["benchmark"])
-        self.root = Path(source.uri).parents[len(PurePosixPath(self.folder).parts) + 1]
+        self.root = place_of(source).parents[len(PurePosixPath(self.folder).parts) + 1]
         self.refusals: list[Refusal] = []
         self.files: dict[str, dict[str, Path]] = {role: {} for role in ROLES}
         self.config: Mapping[str, Any] = {}

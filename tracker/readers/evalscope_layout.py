@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracker.errors import InputError
 from tracker.readers import yaml_document
-from tracker.readers.base import read_head
+from tracker.readers.base import is_special, read_head
 from tracker.readers.lines import LFS_POINTER, foreign
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def _walk(top: Path) -> Iterator[tuple[Path, str, list[str]]]:
         relative = Path(parent).relative_to(top).as_posix()
         depth = 0 if relative == "." else relative.count("/") + 1
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < _DEEPEST else []
-        yield Path(parent), "" if relative == "." else relative, sorted(names)
+        here = Path(parent)
+        yield here, "" if relative == "." else relative, sorted(name for name in names if not is_special(here / name))
 
 
 def _is_own(one: _File) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal, RunHeader, Source
 from tracker.errors import InputError
+from tracker.readers.base import place_of
 from tracker.readers.helm_rows import Answer, Place, Rows, by_run, joined, judged, shown
 from tracker.readers.helm_spec import Spec, main_split, perturbation_name, perturbed, scores_of
 from tracker.readers.lines import LFS_POINTER, json_document
@@ -22,6 +22,7 @@ from tracker.readers.values import number, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tracker.batch import Batch
     from tracker.readers.base import Folder
@@ -106,7 +107,7 @@ class _Files:
 def _read(source: Source) -> Iterator[Batch | Refusal]:
     paths = {path.name: path for path in source.files}
     files = _Files(paths, [])
-    main = Path(source.uri)
+    main = place_of(source)
     with without_gc():
         statistics, odd = judged(files.read(STATISTICS, list), str(paths.get(STATISTICS, main)))
         spec, states = _spec_and_states(files, main.parent.name)

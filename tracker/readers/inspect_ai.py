@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
+from tracker.readers.base import place_of
 from tracker.readers.inspect_log import Log, mapping
 from tracker.readers.inspect_parse import parse, parse_sample
 from tracker.readers.inspect_salvage import salvaged
@@ -23,6 +23,7 @@ from tracker.readers.values import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tracker.batch import RunHeader
     from tracker.readers.base import Folder
@@ -68,7 +69,7 @@ class InspectReader:
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
         """The run of a log."""
-        path = Path(source.uri)
+        path = place_of(source)
         try:
             with path.open("rb") as stream:
                 head = stream.read(64)

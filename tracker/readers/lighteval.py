@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
+from tracker.readers.base import is_special, place_of
 from tracker.readers.lighteval_results import NO_RESULTS, STAMP, Results, is_results, read_results, results_tasks, task_of
 from tracker.readers.lighteval_rows import Details
 from tracker.readers.lines import LFS_POINTER
@@ -21,6 +21,7 @@ from tracker.readers.values import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tracker.readers.base import Folder
     from tracker.study import Study
@@ -64,7 +65,7 @@ class LightevalReader:
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
         """One run for a details file; one run per task for a results file."""
-        main = Path(source.uri)
+        main = place_of(source)
         if main.suffix == ".parquet":
             yield from _read_details(main, source)
         else:
@@ -122,7 +123,7 @@ def details_of(results: Path) -> list[Path]:
     found: dict[Path, None] = {}
     for place in dict.fromkeys(places):
         try:
-            listed = sorted(place.iterdir()) if place.is_dir() else []
+            listed = sorted(one for one in place.iterdir() if not is_special(one)) if place.is_dir() else []
         except OSError:
             continue
         found.update(dict.fromkeys(one for one in listed if (named := DETAILS.match(one.name)) and named["stamp"] == stamp))

@@ -16,7 +16,7 @@ from tracker.readers.lines import foreign, listed
 from tracker.readers.lm_choices import Choice, letter
 from tracker.readers.lm_samples import question_of
 from tracker.readers.single import chunk_of
-from tracker.readers.tabular import PARQUET_MAGIC, parquet_schema, said_by
+from tracker.readers.tabular import PARQUET_MAGIC, parquet_place, parquet_schema, said_by
 from tracker.readers.values import content_hash, json_text, number, option_list, text, whole
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Details:
         names = [name for name in schema.names if name not in _LEFT_OUT]
         wanted = [one for name in names for one in _parts(schema.field(name))]
         size = BATCH_ROWS_WITH_IMAGES if _has_images(schema) else BATCH_ROWS
-        with pq.ParquetFile(self.path) as file:
+        with parquet_place(self.path) as place, pq.ParquetFile(place) as file:
             done = 0
             for group in range(file.num_row_groups):
                 start = done

@@ -74,7 +74,11 @@ def json_lines(path: Path) -> Iterator[Line]:
 def json_document(path: Path) -> Any:
     """The value of a whole JSON file; SourceFormatError says where it is broken."""
     with _open(path) as stream:
-        raw = stream.read().removeprefix(_UTF8_BOM)
+        try:
+            raw = stream.read().removeprefix(_UTF8_BOM)
+        except OSError as err:
+            message = f"cannot be read: {err.strerror or err}"
+            raise InputError(message, where=str(path), hint="check the disk, and run the command again") from err
     if not raw.strip():
         message = "empty file"
         raise InputError(message, where=str(path), hint="delete it or run its writer again")

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
+from tracker.readers.base import place_of
 from tracker.readers.lines import LFS_POINTER
 from tracker.readers.lm_answers import Reading
 from tracker.readers.lm_results import NO_RESULTS, Results, configuration, ended, is_lmms, read_results, results_tasks, started
@@ -19,6 +19,7 @@ from tracker.readers.values import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tracker.readers.base import Folder
     from tracker.study import Study
@@ -65,7 +66,7 @@ class LmEvalReader:
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
         """One run for a samples file; one run per task or group for a results file without samples."""
-        main = Path(source.uri)
+        main = place_of(source)
         if "task" in source.mapping:
             yield from _read_samples(main, source, str(source.mapping["task"]))
         else:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
+from tracker.readers.base import place_of
 from tracker.readers.lines import LFS_POINTER, json_document, shorten
 from tracker.readers.lm_results import NO_RESULTS, Results, configuration, ended, is_lmms, parse_model_args, read_results, results_tasks
 from tracker.readers.lm_rows import Block, row_blocks
@@ -22,6 +22,7 @@ from tracker.readers.values import text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tracker.readers.base import Folder
     from tracker.study import Study
@@ -51,7 +52,7 @@ class LmmsEvalReader:
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
         """One run for a samples file; one run per task for a results file without samples."""
-        main = Path(source.uri)
+        main = place_of(source)
         if main.name.endswith(".jsonl"):
             yield from _read_samples(main, source)
         elif source.mapping.get("layout") == "logs":
@@ -185,7 +186,7 @@ def _read_aggregates(main: Path, source: Source) -> Iterator[Batch | Refusal]:
 
 def _results_of(source: Source) -> tuple[Results, list[Refusal]]:
     """The results file of a samples file; where it is damaged the samples still go in."""
-    others = [path for path in source.files if str(path) != source.uri]
+    others = [path for path in source.files if path != place_of(source)]
     if not others:
         return NO_RESULTS, []
     try:

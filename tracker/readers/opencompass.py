@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.batch import AggregateScore, Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers import opencompass_config as config
 from tracker.readers import opencompass_files as files
+from tracker.readers.base import place_of
 from tracker.readers.opencompass_layout import Work, summary_rows, work_of
 from tracker.readers.opencompass_rows import Details, Table
 from tracker.readers.single import chunk_of, run_batches
@@ -21,6 +21,7 @@ from tracker.readers.values import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tracker.readers.base import Folder
     from tracker.readers.tabular import Chunk
@@ -95,7 +96,7 @@ def _summary_source(work: Work, known: set[tuple[str, str]]) -> Source | None:
 def _task(source: Source) -> Iterator[Batch | Refusal]:
     model, dataset = str(source.mapping["model"]), str(source.mapping["dataset"])
     roles = list(zip(source.mapping["roles"], source.files, strict=True))
-    main = Path(source.uri)
+    main = place_of(source)
     predicted = files.predictions([one for one in roles if one[0] in {"prediction", "shard", "leftover"}])
     refusals = predicted.refusals
     results = [
@@ -182,7 +183,7 @@ def _stamp(main: Path) -> str | None:
 
 
 def _summary(source: Source) -> Iterator[Batch | Refusal]:
-    main = Path(source.uri)
+    main = place_of(source)
     known = {(model, dataset) for model, dataset in source.mapping["known"]}
     runs: dict[tuple[str, str], tuple[str, list[AggregateScore]]] = {}
     for dataset, model, metric, mode, value in summary_rows(main):

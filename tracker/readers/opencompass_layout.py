@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracker.readers.base import is_special
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -198,7 +200,8 @@ def _tree(root: Path) -> list[tuple[str, Path]]:
         below = Path(parent).relative_to(root)
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if len(below.parts) < DEEPEST else []
         if below.parts:
-            found += [(below.as_posix(), Path(parent) / name) for name in sorted(names) if name.endswith((".json", ".jsonl", ".bak"))]
+            paths = [Path(parent) / name for name in sorted(names) if name.endswith((".json", ".jsonl", ".bak"))]
+            found += [(below.as_posix(), path) for path in paths if not is_special(path)]
     return found
 
 

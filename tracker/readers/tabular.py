@@ -23,6 +23,7 @@ from tracker.rules import AROUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
 
     import pyarrow as pa
 
@@ -167,13 +168,26 @@ def csv_header(line: str, delimiter: str | None = None) -> tuple[list[str], str]
     return [name.strip() for name in names], mark
 
 
+@contextmanager
+def parquet_place(path: Path) -> Iterator[str | BinaryIO]:
+    """What Arrow can open: the path, or the open file where its name is no UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        with path.open("rb") as stream:
+            yield stream
+    else:
+        yield str(path)
+
+
 def parquet_schema(path: Path) -> pa.Schema:
     """Schema of a Parquet file; InputError when it has no readable end."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
+        with parquet_place(path) as place:
+            schema = pq.read_schema(place)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as err:
         message = f"Parquet file that cannot be read: {said_by(err)}"
         raise InputError(message, where=str(path), hint="it may be cut off: run its writer again") from err
@@ -286,7 +300,7 @@ def _parquet(path: Path) -> Iterator[Chunk | Refusal | Truncated]:
 
     parquet_schema(path)
     done = 0
-    with pq.ParquetFile(path) as file:
+    with parquet_place(path) as place, pq.ParquetFile(place) as file:
         for group in range(file.num_row_groups):
             start = done
             try:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import Folder, read_head
+from tracker.readers.base import Folder, place_of, read_head
 from tracker.readers.lines import foreign, json_document
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
@@ -27,6 +26,7 @@ from tracker.readers.vlmevalkit_scores import of_status, read_totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tracker.study import Study
 
@@ -133,7 +133,7 @@ class _Run:
 
     def __init__(self, source: Source) -> None:
         self.mapping = source.mapping
-        self.main = Path(source.uri)
+        self.main = place_of(source)
         self.by_name = {path.name: path for path in source.files}
         self.refusals: list[Refusal] = []
         self.document = self._status()
@@ -260,7 +260,7 @@ def _damage(path: Path) -> str:
 
 def _read_status_alone(source: Source) -> Iterator[Batch | Refusal]:
     """Runs of which nothing but their scores in status.json is left."""
-    document = json_document(Path(source.uri))
+    document = json_document(place_of(source))
     for dataset in source.mapping["datasets"]:
         one = _Run(Source(reader=source.reader, uri=source.uri, files=source.files, mapping=_nothing(source.mapping["model"], dataset)))
         yield from one.refusals

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import orjson
 
 from tracker.errors import InputError
+from tracker.readers.base import is_special
 from tracker.readers.mlflow.model import Artifact
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Places:
 def tables_in(folder: Path, logged: str | None) -> list[Artifact]:
     """Tables in a folder of artifacts: those that were logged as such, then those whose beginning says so."""
     named = logged_tables(logged)
-    found = [_artifact(folder, path, is_table=True) for path in named]
+    found = [_artifact(folder, path, is_table=True) for path in named if not is_special(folder / path)]
     seen = set(named)
     looked = (path for path in _files(folder) if path not in seen and path.endswith(TABLE_SUFFIXES))
     return found + [_artifact(folder, path, is_table=False) for path in looked if looks_like_table(folder / path)]
@@ -123,7 +124,8 @@ def _files(folder: Path) -> Iterator[str]:
             seen += 1
             if seen > MOST_FILES:
                 return
-            yield name if inside == "." else f"{inside}/{name}"
+            if not is_special(os.path.join(parent, name)):  # noqa: PTH118 - many files
+                yield name if inside == "." else f"{inside}/{name}"
 
 
 def _artifact(folder: Path, path: str, *, is_table: bool) -> Artifact:

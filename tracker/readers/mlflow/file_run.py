@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 from tracker.batch import METRIC_POINTS, Refusal
 from tracker.errors import InputError
 from tracker.readers import yaml_document
+from tracker.readers.base import place_of
 from tracker.readers.lines import foreign, shorten
 from tracker.readers.mlflow.files import ARTIFACTS, META, TRACE_INFO, TRASH, is_part, tables_of
 from tracker.readers.mlflow.metric_lines import Point, metric_points
@@ -21,6 +21,8 @@ from tracker.readers.mlflow.points import points_table
 from tracker.readers.mlflow.trace_parts import milliseconds, trace_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tracker.batch import Source
     from tracker.readers.mlflow.model import Trace
 
@@ -32,7 +34,7 @@ def run_of(source: Source) -> MlflowRun:
 
 class _Reading:
     def __init__(self, source: Source) -> None:
-        self.folder = Path(source.uri).parent
+        self.folder = place_of(source).parent
         self.experiment = self.folder.parent
         self.files = frozenset(source.files)
         self._places = [(str(path), path) for path in source.files]

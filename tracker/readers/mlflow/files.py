@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Source
 from tracker.errors import InputError
 from tracker.readers import yaml_document
+from tracker.readers.base import is_special
 from tracker.readers.mlflow.artifacts import local_folder, tables_in
 from tracker.readers.mlflow.model import DELETED
 from tracker.readers.mlflow.points import LATEST_MS
@@ -94,8 +95,9 @@ class _Experiment:
                 self._models[run].append(model)
         for trace in _folders(self.path / "traces"):
             with suppress(OSError, ValueError):
-                run = (trace / "request_metadata" / SOURCE_RUN).read_text("utf-8").strip()
-                self._traces[run].append(trace)
+                told = trace / "request_metadata" / SOURCE_RUN
+                if not is_special(told):
+                    self._traces[told.read_text("utf-8").strip()].append(trace)
 
     @property
     def root(self) -> Path:
@@ -154,11 +156,12 @@ class _Experiment:
 def tables_of(run: Path, artifact_uri: Any, root: Path) -> list[Artifact]:
     """Evaluation tables among the artifacts of a run, wherever the store was moved to."""
     folder: Path | None = run / ARTIFACTS
-    if folder is None or not folder.is_dir() or not any(folder.iterdir()):  # MLflow makes an empty one when it keeps them elsewhere
+    if folder is None or not folder.is_dir() or _is_empty(folder):  # MLflow makes an empty one when it keeps them elsewhere
         folder = local_folder(artifact_uri, root) if isinstance(artifact_uri, str) else None
     logged = None
+    tag = run / "tags" / LOGGED_ARTIFACTS
     with suppress(OSError, ValueError):
-        logged = (run / "tags" / LOGGED_ARTIFACTS).read_text("utf-8")
+        logged = None if is_special(tag) else tag.read_text("utf-8")
     return list(tables_in(folder, logged)) if folder is not None else []
 
 
@@ -174,14 +177,14 @@ def files_below(folder: Path, without: str | None = None) -> list[Path]:
     for parent, folders, names in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if name != without or parent != str(folder))
         here = Path(parent)
-        found += [here / name for name in sorted(names)]
+        found += [here / name for name in sorted(names) if not is_special(os.path.join(parent, name))]  # noqa: PTH118 - many files
     return found
 
 
 def lenient_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, as far as it can be read; reading the run says what is wrong with it."""
     try:
-        raw = path.read_bytes()
+        raw = b"" if is_special(path) else path.read_bytes()
     except OSError:
         return {}
     found: Any = None
@@ -217,14 +220,22 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
+def _is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder, or nothing that may be seen."""
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return True
+
+
 def _is_run(path: Path) -> bool:
     """Whether a subfolder of an experiment is a run; one that lost its meta.yaml is."""
-    try:
-        with (path / META).open("rb") as stream:
-            if _RUN_KEY.search(stream.read(65_536)):
-                return True
-    except OSError:
-        pass
+    with suppress(OSError):
+        if not is_special(path / META):
+            with (path / META).open("rb") as stream:
+                if _RUN_KEY.search(stream.read(65_536)):
+                    return True
     return any((path / name).is_dir() for name in ("params", "metrics")) and (
         (path / META).exists() or _RUN_ID.fullmatch(path.name) is not None
     )
