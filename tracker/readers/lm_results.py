@@ -61,7 +61,7 @@ class Results:
 
     def metrics(self, task: str) -> list[str]:
         """The task's metrics in its own order, those left out that are better when lower."""
-        listed = [text(_mapping(one).get("metric")) for one in self.task_config(task).get("metric_list") or []]
+        listed = [text(_mapping(one).get("metric")) for one in _list(self.task_config(task).get("metric_list"))]
         names = [name for name in listed if name] or [name for name, _ in self._result_keys(task)]
         better = _mapping(self.of_task("higher_is_better", task))
         lower = {
@@ -73,7 +73,7 @@ class Results:
 
     def filters(self, task: str) -> list[str]:
         """The task's filters in its own order, the primary one first."""
-        listed = [text(_mapping(one).get("name")) for one in self.task_config(task).get("filter_list") or []]
+        listed = [text(_mapping(one).get("name")) for one in _list(self.task_config(task).get("filter_list"))]
         names = [name for name in listed if name]
         return list(dict.fromkeys(names or (name for _, name in self._result_keys(task) if name)))
 
@@ -243,6 +243,10 @@ def _prompt(results: Results) -> str | None:
 def _stderr_of(key: str) -> bool:
     metric = key.rpartition(",")[0] or key
     return metric.endswith(("_stderr", "_stderr_clt", "_stderr_clustered"))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
