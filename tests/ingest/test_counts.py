@@ -220,6 +220,18 @@ def test_the_current_run_is_the_last_finished_one_nulls_first(each_store: Tracke
     assert each_store.sql("select count(*) from answers").fetchall() == [(16,)]
 
 
+def test_a_later_run_without_any_scored_answer_hides_none(each_store: Tracker, tmp_path: Path) -> None:
+    write_rows(tmp_path / "good.jsonl", run_rows(n=4, tags={"n": 0}, ended_at="2026-01-01T00:00:00Z"))
+    failed = [{**row, "correct": None, "status": "failed"} for row in run_rows(n=4, tags={"n": 1}, ended_at="2026-01-02T00:00:00Z")]
+    write_rows(tmp_path / "failed.jsonl", failed)
+    for order in (("good", "failed"), ("failed", "good")):
+        report = each_store.ingest(*(tmp_path / f"{name}.jsonl" for name in order))
+        assert [row[1:] for row in state(each_store)] == [("finished", True), ("finished", False)]
+        assert each_store.sql("select n, errors from cells").fetchall() == [(4, 2.0)]
+        assert report.not_counting == {"without any scored answer": 1}
+        each_store.delete_runs([row[0] for row in each_store.sql("select id from runs").fetchall()])
+
+
 def test_when_the_current_run_goes_the_one_before_it_counts_again(each_store: Tracker, tmp_path: Path) -> None:
     for day in (1, 2):
         write_rows(tmp_path / f"{day}.jsonl", run_rows(n=day, ended_at=f"2026-01-0{day}T00:00:00Z"))

@@ -192,7 +192,7 @@ def test_points_are_ordered_numbered_and_complete(points: list[tuple[str, int, i
     assert table.schema == METRIC_POINTS
     rows = table.to_pylist()
     assert [(row["metric"], row["step"]) for row in rows] == sorted((name, step) for name, step, _, _ in points)
-    expected = sorted(points, key=lambda one: one[:3])  # stable: equals stay in order
+    expected = sorted(points, key=lambda one: (*one[:3], 0.0 if math.isnan(one[3]) else one[3]))  # stable: equals stay in order
     assert [_told(row) for row in rows] == [repr(one[3]) for one in expected]
     assert [round(row["logged_at"].timestamp() * 1000) for row in rows] == [one[2] for one in expected]
     for name, step in {(row["metric"], row["step"]) for row in rows}:
@@ -663,3 +663,13 @@ def test_an_artifact_that_cannot_be_loaded_is_refused() -> None:
     batches, refusals = read(run(tables=[Artifact(path="t.json", load=load, is_table=True)]))
     assert len(batches) == 1
     assert [one.reason for one in refusals] == ["server answers 503 (try again)"]
+
+
+@pytest.mark.parametrize(
+    ("values", "last"), [((0.2, 0.9, 0.5), 0.9), ((0.9, 0.2), 0.9), ((0.5, float("nan")), 0.5), ((-1.0, float("nan")), None)]
+)
+def test_of_points_of_one_step_and_time_the_highest_is_the_last_as_for_mlflow(values: tuple[float, ...], last: float | None) -> None:
+    """MLflow's latest value is the highest of (step, time, value), NaN being 0 to it."""
+    rows = points_table(["acc"] * len(values), [3] * len(values), [7] * len(values), list(values)).to_pylist()
+    assert [row["seq"] for row in rows] == list(range(len(values)))
+    assert rows[-1]["value"] == last

@@ -83,9 +83,9 @@ def summarise(url: str, report: IngestReport) -> None:
     report.unknown_benchmarks = [row[0] for row in rows(url, "SELECT name FROM {0}benchmarks WHERE origin = 'found' ORDER BY name")]
     query = (
         "SELECT CASE WHEN status <> 'finished' THEN status WHEN n_records = 0 THEN 'without records' "
-        "WHEN current = (1 = 0) THEN 'superseded by a later run' ELSE 'without any scored answer' END AS reason, count(*) "
-        "FROM {0}runs WHERE kind = 'evaluation' AND (current = (1 = 0) OR n_records = 0 OR "
-        "NOT EXISTS (SELECT 1 FROM {0}records a WHERE a.run_id = {0}runs.id AND a.status = 'scored')) GROUP BY 1 ORDER BY 1"
+        "WHEN unscored THEN 'without any scored answer' ELSE 'superseded by a later run' END AS reason, count(*) FROM "
+        "(SELECT status, n_records, current, NOT EXISTS (SELECT 1 FROM {0}records a WHERE a.run_id = r.id AND a.status = 'scored') AS unscored "
+        "FROM {0}runs r WHERE kind = 'evaluation') told WHERE current = (1 = 0) OR unscored GROUP BY 1 ORDER BY 1"
     )
     report.not_counting = {row[0]: row[1] for row in rows(url, query)}
 

@@ -11,7 +11,7 @@ from tracker.database import bulk
 from tracker.errors import UsageError
 from tracker.ingest.link import prune
 from tracker.ingest.questions import Questions
-from tracker.schema import Configuration, DirtySlice, Model, Question, Run, Trajectory
+from tracker.schema import Configuration, DirtySlice, Model, Question, Record, Run, Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
     """Mark the current run of each (configuration, benchmark), and its slice as dirty.
 
     Current is the finished run that is last by (ended_at, started_at, first ingest), nulls first (DEFINITIONS).
-    A run that brought scores without records cannot hide one that has them. None means every pair.
+    A run without any scored record cannot hide one that has some. None means every pair.
     """
     columns = (Run.id, Run.configuration_id, Run.benchmark_id, Run.status, Run.ended_at, Run.started_at, Run.current, Run.n_records)
     wanted = None if pairs is None else {pair for pair in pairs if pair[1] is not None}
@@ -47,11 +47,24 @@ def refresh_current(connection: sa.Connection, pairs: Iterable[tuple[int, int]] 
     changes = []
     for group in groups.values():
         finished = [row for row in group if row.status == "finished" and row.n_records]
+        if len(finished) > 1:
+            scored = _scored(connection, [row.id for row in finished])
+            finished = [row for row in finished if row.id in scored] or finished
         last = max(finished, key=lambda row: (row.ended_at or EARLIEST, row.started_at or EARLIEST, row.id), default=None)
         changes += [{"b_id": row.id, "b_current": row is last} for row in group if row.current != (row is last)]
     if changes:
         table = bulk.table("runs")
         connection.execute(sa.update(table).where(table.c.id == sa.bindparam("b_id")).values(current=sa.bindparam("b_current")), changes)
+
+
+def _scored(connection: sa.Connection, run_ids: Sequence[int]) -> set[int]:
+    """Those of some runs that have a scored record."""
+    some = sa.exists().where(Record.run_id == Run.id, Record.status == "scored")
+    return {
+        run_id
+        for start in range(0, len(run_ids), IN_LIMIT)
+        for run_id in connection.execute(sa.select(Run.id).where(Run.id.in_(run_ids[start : start + IN_LIMIT]), some)).scalars()
+    }
 
 
 def mark_dirty(connection: sa.Connection, slices: Iterable[tuple[int, int]]) -> None:

@@ -66,7 +66,7 @@ class Results:
         better = _mapping(self.of_task("higher_is_better", task))
         lower = {
             name
-            for one in self.task_config(task).get("metric_list") or []
+            for one in _list(self.task_config(task).get("metric_list"))
             if truth(_mapping(one).get("higher_is_better")) is False and (name := text(_mapping(one).get("metric")))
         }
         return [name for name in dict.fromkeys(names) if better.get(name) is not False and name not in lower]

@@ -175,10 +175,11 @@ def p_gold(log_likelihoods: Sequence[float | None], gold: int | None) -> float |
 
 
 def best(log_likelihoods: Sequence[float | None]) -> int | None:
-    """Position of the likeliest option, the first of equals; None when one of them is missing or NaN."""
+    """Position of the likeliest option, the first of equals; None when one of them is missing or NaN, or all are -inf."""
     if not log_likelihoods or any(value is None or math.isnan(value) for value in log_likelihoods):
         return None
-    return max(range(len(log_likelihoods)), key=lambda position: log_likelihoods[position] or 0.0)
+    found = max(range(len(log_likelihoods)), key=lambda position: log_likelihoods[position] or 0.0)
+    return None if log_likelihoods[found] == -math.inf else found
 
 
 def content_hash(text: str | None, options: Iterable[str] | None = None, image: str | None = None) -> str:

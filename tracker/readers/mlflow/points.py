@@ -32,7 +32,7 @@ LATEST_MS = 253_402_300_799_999
 def points_table(
     metrics: Sequence[str] | pa.Array, steps: Sequence[int] | Wholes, times_ms: Sequence[int] | Wholes, values: Sequence[float] | Floats
 ) -> pa.Table:
-    """Points of one run in the columns of METRIC_POINTS, by metric, step and time (equals stay in order).
+    """Points of one run in the columns of METRIC_POINTS, by metric, step, time and value.
 
     Shape: four columns of one length. `values` holds NaN and infinities as floats; a time of no year up to 9999 is null.
     """
@@ -51,8 +51,9 @@ def points_of_runs(
     rank = np.empty(len(known), np.int64)
     rank[np.array(sorted(range(len(known)), key=known.__getitem__), np.int64)] = np.arange(len(known))
     codes = rank[encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)] if len(known) else np.zeros(0, np.int64)
-    if not _is_sorted(runs, codes, steps, times_ms):
-        order = np.lexsort((times_ms, steps, codes, runs))
+    height = np.where(np.isnan(values), 0.0, values)  # of points of one time MLflow calls the highest the latest, NaN being 0 to it
+    if not _is_sorted(runs, codes, steps, times_ms, height):
+        order = np.lexsort((height, times_ms, steps, codes, runs))
         runs, codes, steps, times_ms, values = runs[order], codes[order], steps[order], times_ms[order], values[order]
     known = sorted(known)
     columns: dict[str, Any] = {
@@ -68,7 +69,7 @@ def points_of_runs(
     return pa.table([columns[name] for name in METRIC_POINTS.names], schema=METRIC_POINTS), runs
 
 
-def _is_sorted(*keys: Wholes) -> bool:
+def _is_sorted(*keys: Wholes | Floats) -> bool:
     """Whether rows are in the order of some keys, the first of which counts most."""
     equal = np.ones(max(len(keys[0]) - 1, 0), bool)
     for key in keys:
