@@ -275,3 +275,15 @@ def test_a_rerun_asks_the_same_questions(store: Tracker, tmp_path: Path) -> None
     store.ingest(tmp_path / "data")
     assert store.sql("select count(*) from questions").fetchall() == before == [(2,)]
     assert joined(store) == [("arc_easy", 4, 2, 2)]
+
+
+def test_a_rule_of_the_study_file_goes_before_readers_of_folders(store: Tracker, tmp_path: Path) -> None:
+    """EvalScope would take predictions/ below the folder that it looks into."""
+    rows = [{"index": at, "model_output": {"choices": []}, "asked": f"q{at}", "right": at % 2 == 0} for at in range(4)]
+    write_rows(tmp_path / "data" / "outputs" / "predictions" / "net" / "quiz.jsonl", rows)
+    assert store.ingest(tmp_path / "data", dry_run=True).sources == 1
+    (tmp_path / "data" / "study.toml").write_text(
+        "[[table]]\nfiles = 'predictions/(?P<model>[^/]+)/(?P<benchmark>\\w+)\\.jsonl$'\n[table.columns]\nquestion_id = 'asked'\ncorrect = 'right'\n"
+    )
+    assert store.ingest(tmp_path / "data").rejected == []
+    assert store.sql("select source_format, model_name, benchmark_name, n_records from runs").fetchall() == [("table", "net", "quiz", 4)]

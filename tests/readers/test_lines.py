@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tracker.errors import InputError, SourceFormatError
 from tracker.readers import lines
-from tracker.readers.lines import json_document, json_lines
+from tracker.readers.lines import LARGEST_DOCUMENT, json_document, json_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,3 +120,11 @@ def test_documents_say_where_they_are_broken(tmp_path: Path) -> None:
         json_document(written(tmp_path / "e.json", b" \n"))
     with pytest.raises(InputError, match="cannot be read"):
         json_document(tmp_path / "none.json")
+
+
+def test_a_document_beyond_memory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "huge.json"
+    with path.open("wb") as stream:
+        stream.truncate(LARGEST_DOCUMENT + 1)
+    with pytest.raises(InputError, match="would take too much memory"):
+        json_document(path)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 """Stands in for the reader, and for the digest, of a file that cannot be read."""
 NO_FILE_BYTES = 8192
+OWN_RULES = frozenset({"table", "score_table", "mlflow"})
+"""Readers that apply the study file's table rules themselves: MLflow's to the tables among a run's artifacts."""
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".git", ".trackr", ".ipynb_checkpoints", "node_modules", ".venv"})
 
 
@@ -227,7 +229,7 @@ def _find(folder: Folder, study: Study, claimed: set[Path]) -> tuple[list[Planne
     offered = Folder(folder.path, [name for name in folder.names if folder.path / name not in claimed], folder.folders)
     planned: list[Planned] = []
     for one in all_readers():
-        sources = one.find(offered, study)
+        sources = _found(one, offered, study)
         planned += [Planned(source=_printable(source), reader=one) for source in sources]
         taken = {path for source in sources for path in (*source.files, *source.claims)}
         claimed |= taken
@@ -238,6 +240,21 @@ def _find(folder: Folder, study: Study, claimed: set[Path]) -> tuple[list[Planne
     closed = [path for path in left if not _readable(path)]
     planned += [Planned(source=Source(reader=UNREADABLE, uri=printable(path), files=(path,)), reader=_Unreadable()) for path in closed]
     return planned, [path for path in left if path not in closed]
+
+
+def _found(one: Reader, offered: Folder, study: Study) -> list[Source]:
+    """What a reader finds, without what a rule of the study file names: that the study's own rules read, wherever it lies."""
+    try:
+        sources = list(one.find(offered, study))
+    except OSError:  # a folder below that cannot be looked into: walking it says so
+        return []
+    if one.name in OWN_RULES or not (study.table or study.scores):
+        return sources
+    return [source for source in sources if not any(_is_ruled(path, study) for path in (*source.files, *source.claims))]
+
+
+def _is_ruled(path: Path, study: Study) -> bool:
+    return study.table_rule(path) is not None or study.scores_rule(path) is not None
 
 
 def _readable(path: Path) -> bool:

@@ -7,6 +7,7 @@ text with column and remedy. NaN and Infinity literals are values; lone surrogat
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 256 << 20
+LARGEST_DOCUMENT = 1 << 30
+"""A document becomes about five times its bytes in memory."""
 SHOWN_CHARACTERS = 500
 SHOWN_NAMES = 40
 LFS_POINTER = b"version https://git-lfs"
@@ -74,6 +77,9 @@ def json_lines(path: Path) -> Iterator[Line]:
 def json_document(path: Path) -> Any:
     """The value of a whole JSON file; SourceFormatError says where it is broken."""
     with _open(path) as stream:
+        if (size := os.fstat(stream.fileno()).st_size) > LARGEST_DOCUMENT:
+            message = f"a JSON document of {size >> 20:,} MB; more than {LARGEST_DOCUMENT >> 20:,} MB would take too much memory"
+            raise InputError(message, where=str(path), hint="write it as JSON Lines, or in parts")
         try:
             raw = stream.read().removeprefix(_UTF8_BOM)
         except OSError as err:
