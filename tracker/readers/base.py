@@ -32,6 +32,11 @@ def is_special(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def resolved(path: Path) -> Path:
+    """Where a path leads; a link that leads in a circle stays what it is (`Path.resolve` raises for it before Python 3.13)."""
+    return Path(os.path.realpath(path))
+
+
 def place_of(source: Source) -> Path:
     r"""The path that a source's address names. An address can be shown (`\xff`), a path may hold any bytes."""
     if "\\x" not in source.uri:

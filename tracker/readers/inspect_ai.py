@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import place_of
+from tracker.readers.base import place_of, resolved
 from tracker.readers.inspect_log import Log, mapping
 from tracker.readers.inspect_parse import parse, parse_sample
 from tracker.readers.inspect_salvage import salvaged
@@ -61,7 +61,7 @@ class InspectReader:
     def find(self, folder: Folder, study: Study) -> Sequence[Source]:  # noqa: ARG002 - part of what a reader is
         """One source per log. Indexes of logs (`logs.json`, `listing.json`, `eval-set.json`) belong to the first."""
         root = folder.path.resolve()
-        places = list(dict.fromkeys((root / name).resolve() for name in folder.names if is_log(name, folder.head(name))))
+        places = list(dict.fromkeys(resolved(root / name) for name in folder.names if is_log(name, folder.head(name))))
         sidecars = tuple(root / name for name in folder.names if name in SIDECARS and root / name not in places)
         return [
             Source(reader=self.name, uri=str(place), files=(place,), claims=sidecars if not at else ()) for at, place in enumerate(places)

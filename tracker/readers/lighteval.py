@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import is_special, place_of
+from tracker.readers.base import is_special, place_of, resolved
 from tracker.readers.lighteval_results import NO_RESULTS, STAMP, Results, is_results, read_results, results_tasks, task_of
 from tracker.readers.lighteval_rows import Details
 from tracker.readers.lines import LFS_POINTER
@@ -135,7 +135,7 @@ def _beside(known: Sequence[Path], offered: Sequence[Path]) -> list[Path]:
     found: dict[Path, Path] = {}
     for path in (*known, *offered):
         if path in known:
-            found.setdefault(path.resolve(), path)
+            found.setdefault(resolved(path), path)
     return list(found.values())
 
 

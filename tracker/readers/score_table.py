@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers import runs
+from tracker.readers.base import resolved
 from tracker.readers.lines import listed
 from tracker.readers.score_rows import NOTHING_WRITTEN, ScoreRows
 from tracker.readers.table_parts import head_of, no_column, pieces_of, require
@@ -49,7 +50,7 @@ class ScoreTableReader:
         """Files that a rule names, and tables that have the columns model, benchmark, metric and value and no question_id."""
         paths = [folder.path / name for name in sorted(folder.names)]
         found = [path for path in paths if study.scores_rule(path) is not None or self._is_native(folder, path, study)]
-        return [Source(reader=self.name, uri=str(path.resolve()), files=(path,)) for path in found]
+        return [Source(reader=self.name, uri=str(resolved(path)), files=(path,)) for path in found]
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:
         """Batches per chunk and run."""

@@ -14,6 +14,7 @@ from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers import runs
 from tracker.readers.assemble import Assembler
+from tracker.readers.base import resolved
 from tracker.readers.lines import listed
 from tracker.readers.table_parts import ModelColumns, SidecarRows, head_of, joined, pieces_of, require, sidecar_path
 from tracker.readers.table_rows import BadRowError, NativeRows
@@ -58,7 +59,7 @@ class TableReader:
 
     def _source(self, path: Path, rule: TableRule, study: Study) -> Source:
         """A table, and the sidecar that belongs to it: read again when either changes."""
-        uri, beside = str(path.resolve()), sidecar_path(rule, path, rule.groups(study.path_text(path)) or {})
+        uri, beside = str(resolved(path)), sidecar_path(rule, path, rule.groups(study.path_text(path)) or {})
         if beside is None:
             return Source(reader=self.name, uri=uri, files=(path,))
         if not _is_file(beside):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
+from tracker.readers.base import resolved
 from tracker.readers.lines import listed
 from tracker.readers.tabular import Chunk, Truncated, chunks, kind_of, never_read
 from tracker.readers.values import column_names, is_missing, text
@@ -162,7 +163,7 @@ def _columns(row: Mapping[str, Any], matches: Any, prefix: str = "") -> Iterator
 
 def sidecar_path(rule: TableRule, path: Path, groups: Mapping[str, str]) -> Path | None:
     """Where the sidecar of a table is: relative to the table."""
-    return None if rule.sidecar is None else (path.parent / str(fill(rule.sidecar.file, groups))).resolve()
+    return None if rule.sidecar is None else resolved(path.parent / str(fill(rule.sidecar.file, groups)))
 
 
 class SidecarRows:

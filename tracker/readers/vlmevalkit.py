@@ -14,7 +14,7 @@ import orjson
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import Folder, place_of, read_head
+from tracker.readers.base import Folder, place_of, read_head, resolved
 from tracker.readers.lines import foreign, json_document
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
@@ -75,7 +75,7 @@ def _without_links(folder: Folder) -> tuple[list[str], dict[Path, Path]]:
     own, links, root = [], {}, folder.path.resolve()
     for name in folder.names:
         path = folder.path / name
-        target = path.resolve() if path.is_symlink() else path
+        target = resolved(path) if path.is_symlink() else path
         if target is not path and target.parent.parent == root and target.parent.name in places and target.is_file():
             links[target] = path
         else:

@@ -41,6 +41,7 @@ _RESERVED = frozenset({"tags", "datasets", "traces", "models"})
 _JUNK = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", ".gitkeep", ".gitignore"})
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 _RUN_KEY = re.compile(rb"^(?:run_id|run_uuid)[ \t]*:", re.MULTILINE)
+_RUN_SIGNS = re.compile(rb"^(artifact_uri|lifecycle_stage|experiment_id|status)[ \t]*:", re.MULTILINE)
 _EXPERIMENT_KEYS = (
     re.compile(rb"^experiment_id[ \t]*:", re.MULTILINE),
     re.compile(rb"^(?:artifact_location|lifecycle_stage)[ \t]*:", re.MULTILINE),
@@ -58,7 +59,7 @@ def find(folder: Folder, study: Study) -> Sequence[Source]:
     if META not in folder.names:
         return []
     head = folder.head(META)
-    if _RUN_KEY.search(head) or (_RUN_ID.fullmatch(folder.path.name) and {"params", "metrics"} & set(folder.folders)):
+    if _tells_run(head) or (_RUN_ID.fullmatch(folder.path.name) and {"params", "metrics"} & set(folder.folders)):
         return [_Experiment(folder.path.parent).source(folder.path)]
     if all(key.search(head) for key in _EXPERIMENT_KEYS) and not _MODEL_KEY.search(head):
         return _Experiment(folder.path).sources()
@@ -119,7 +120,7 @@ class _Experiment:
     def source(self, run: Path) -> Source:
         """A run's folder as a source."""
         meta = lenient_yaml(run / META)
-        owned = files_below(run, without=ARTIFACTS)
+        owned = _own_files(run)
         inside = len(str(run)) + 1
         compared = [path for path in owned if is_part(str(path)[inside:].replace(os.sep, "/")) and path.exists()]
         left = set(owned) - set(compared)
@@ -181,6 +182,17 @@ def files_below(folder: Path, without: str | None = None) -> list[Path]:
     return found
 
 
+def _own_files(run: Path) -> list[Path]:
+    """What MLflow wrote of a run besides its artifacts, and files that file systems leave; whatever else lies there may be of others."""
+    try:
+        names = sorted(os.listdir(run))  # noqa: PTH208 - many folders
+    except OSError:
+        return []
+    own = [run / name for name in names if name == META or _is_junk(name)]
+    found = [path for path in own if path.is_symlink() or path.is_file()]
+    return [path for path in found if not is_special(path)] + [path for name in sorted(COMPARED) for path in files_below(run / name)]
+
+
 def lenient_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, as far as it can be read; reading the run says what is wrong with it."""
     try:
@@ -229,12 +241,20 @@ def _is_empty(folder: Path) -> bool:
         return True
 
 
+def _tells_run(head: bytes) -> bool:
+    """Whether a meta.yaml is one of an MLflow run: others write one with a run_id too."""
+    if not _RUN_KEY.search(head):
+        return False
+    signs = set(_RUN_SIGNS.findall(head))
+    return bool(signs & {b"artifact_uri", b"lifecycle_stage"}) or signs >= {b"experiment_id", b"status"}
+
+
 def _is_run(path: Path) -> bool:
     """Whether a subfolder of an experiment is a run; one that lost its meta.yaml is."""
     with suppress(OSError):
         if not is_special(path / META):
             with (path / META).open("rb") as stream:
-                if _RUN_KEY.search(stream.read(65_536)):
+                if _tells_run(stream.read(65_536)):
                     return True
     return any((path / name).is_dir() for name in ("params", "metrics")) and (
         (path / META).exists() or _RUN_ID.fullmatch(path.name) is not None
