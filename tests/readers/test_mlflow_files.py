@@ -175,6 +175,28 @@ def test_links_to_runs_make_no_second_run(tmp_path: Path) -> None:
     assert len(found(tmp_path)) == 1
 
 
+def test_a_meta_yaml_with_a_run_id_of_something_else_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "params").mkdir()
+    (tmp_path / "meta.yaml").write_text("run_id: 7\nmodel: small\nstatus: done\n")
+    (tmp_path / "results.jsonl").write_text("{}\n")
+    assert found(tmp_path) == []
+
+
+@pytest.mark.parametrize("keys", ["artifact_uri: x", "lifecycle_stage: active", "experiment_id: '1'\nstatus: 3"])
+def test_a_run_is_told_by_a_second_key_of_mlflow(tmp_path: Path, keys: str) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "meta.yaml").write_text(f"{keys}\nrun_uuid: r1\n")
+    assert [source.mapping["run"] for source in found(tmp_path)] == ["r1"]
+
+
+def test_files_of_others_in_the_folder_of_a_run_are_left_to_their_readers(tmp_path: Path) -> None:
+    made(tmp_path, **{"results.jsonl": "{}\n", "plots/loss.csv": "step\n1\n", ".DS_Store": "x", "params/.DS_Store": "x"})
+    (source,) = found(tmp_path)
+    run = Path(source.uri).parent
+    assert {str(path.relative_to(run)) for path in source.claims if path.is_relative_to(run)} == {".DS_Store", "params/.DS_Store"}
+    assert {str(path.relative_to(run)) for path in source.files if path.is_relative_to(run)} == {"meta.yaml", "metrics/loss", "params/lr"}
+
+
 # ---- real folders -----------------------------------------------------------------------------
 
 

@@ -59,7 +59,7 @@ def find(folder: Folder, study: Study) -> Sequence[Source]:
     if META not in folder.names:
         return []
     head = folder.head(META)
-    if _tells_run(head) or (_RUN_ID.fullmatch(folder.path.name) and {"params", "metrics"} & set(folder.folders)):
+    if _tells_run(head, folder.path) or (_RUN_ID.fullmatch(folder.path.name) and {"params", "metrics"} & set(folder.folders)):
         return [_Experiment(folder.path.parent).source(folder.path)]
     if all(key.search(head) for key in _EXPERIMENT_KEYS) and not _MODEL_KEY.search(head):
         return _Experiment(folder.path).sources()
@@ -241,10 +241,12 @@ def _is_empty(folder: Path) -> bool:
         return True
 
 
-def _tells_run(head: bytes) -> bool:
+def _tells_run(head: bytes, folder: Path) -> bool:
     """Whether a meta.yaml is one of an MLflow run: others write one with a run_id too."""
     if not _RUN_KEY.search(head):
         return False
+    if _RUN_ID.fullmatch(folder.name):
+        return True
     signs = set(_RUN_SIGNS.findall(head))
     return bool(signs & {b"artifact_uri", b"lifecycle_stage"}) or signs >= {b"experiment_id", b"status"}
 
@@ -254,7 +256,7 @@ def _is_run(path: Path) -> bool:
     with suppress(OSError):
         if not is_special(path / META):
             with (path / META).open("rb") as stream:
-                if _tells_run(stream.read(65_536)):
+                if _tells_run(stream.read(65_536), path):
                     return True
     return any((path / name).is_dir() for name in ("params", "metrics")) and (
         (path / META).exists() or _RUN_ID.fullmatch(path.name) is not None
