@@ -468,6 +468,13 @@ def test_other_workbooks_are_left_to_others(tmp_path: Path) -> None:
     assert sources(READER, tmp_path) == []
 
 
+def test_a_native_table_stays_one_whatever_it_is_called(tmp_path: Path) -> None:
+    told = [{"question_id": str(one["index"]), "model": "other", "benchmark": "b", "correct": True} | one for one in predictions(2)]
+    for name in ("x", "MMStar", "MMStar_openai_result"):
+        dump(told, folder(tmp_path) / f"{MODEL}_{name}.tsv")
+    assert sources(READER, tmp_path) == []
+
+
 # ---- real files --------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.readers.values import text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 OWN_IDS: dict[str, tuple[str, ...]] = {
     "hrbench": ("index",),
@@ -32,8 +32,14 @@ OWN_IDS: dict[str, tuple[str, ...]] = {
 `index` is VLMEvalKit's name for a row: the data set's own id in some (V*Bench, HR-Bench, MMStar, MME-RealWorld, TreeBench, MMBench), a position in the others."""
 ID_FIELDS = ("question_key", "question_id", "qid", "pid", "uid", "uuid", "id", "idx", "index", "sample_id", "doc_id")
 """Id fields, in order, of any other benchmark."""
+NATIVE = frozenset({"model", "benchmark", "question_id"})
 _NUMBER = re.compile(r"\d+(?:\.0)?")
 _NOT_NAME = re.compile(r"[^a-z0-9]")
+
+
+def is_native(names: Iterable[str]) -> bool:
+    """Whether columns are those of a native table (docs/native-table.md), which names its own model, benchmark and question in every row: it is no other format's, whatever else is in it or the file is called."""
+    return NATIVE.issubset(names)
 
 
 def id_fields(benchmark: str) -> tuple[str, ...]:

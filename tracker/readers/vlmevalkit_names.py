@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracker.readers import xlsx
+from tracker.readers.keys import is_native
 from tracker.readers.lines import LFS_POINTER
 from tracker.readers.xlsx_archive import MAGIC, OLD_MAGIC
 
@@ -94,6 +95,8 @@ def groups(folder: Folder, names: Iterable[str]) -> list[Group]:
     for name in sorted(names):
         if name.endswith(PREDICTIONS) and name != STATUS and _may_belong(name, model, eval_id):
             header = columns(folder, name)
+            if header is not None and is_native(header):
+                continue
             if header is not None and {"index", "prediction"} <= {one.lower() for one in header}:
                 headers[name] = header
                 continue
