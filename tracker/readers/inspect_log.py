@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import AggregateScore, RunHeader, Settings
 from tracker.readers.columns import moment
-from tracker.readers.secrets import HIDDEN, is_secret, masked_text
+from tracker.readers.secrets import HIDDEN, hides, is_secret, masked_text
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, revision_of, settings_from
 from tracker.readers.values import number, text, whole
 
@@ -263,7 +263,7 @@ def plain(value: Any) -> Any:
         value = masked_text(value)
         return value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}... ({len(value)} characters)"
     if isinstance(value, dict):
-        return {str(key): HIDDEN if isinstance(one, str) and one and is_secret(str(key)) else plain(one) for key, one in value.items()}
+        return {str(key): HIDDEN if hides(str(key), one) else plain(one) for key, one in value.items()}
     if isinstance(value, list):
         more = [f"... ({len(value)} entries)"] if len(value) > _LONGEST_LIST else []
         return [*(plain(one) for one in value[:_LONGEST_LIST]), *more]

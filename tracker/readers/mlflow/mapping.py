@@ -15,7 +15,7 @@ from tracker.batch import AggregateScore, Batch, Refusal, RunHeader, Settings, e
 from tracker.errors import InputError
 from tracker.readers.mlflow.points import LATEST_MS
 from tracker.readers.mlflow.traces import model_of
-from tracker.readers.secrets import HIDDEN, is_secret, masked_text
+from tracker.readers.secrets import HIDDEN, hides, masked_text
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, settings_from
 from tracker.readers.values import number
 
@@ -199,7 +199,7 @@ def _model(model: Any) -> dict[str, Any]:
 
 def _plain(name: str, value: str) -> str:
     """A value without what gives access to something."""
-    return HIDDEN if value and is_secret(name) else masked_text(value)
+    return HIDDEN if hides(name, value) else masked_text(value)
 
 
 # ---- scores ----------------------------------------------------------------------------------
