@@ -475,6 +475,27 @@ def test_a_native_table_stays_one_whatever_it_is_called(tmp_path: Path) -> None:
     assert sources(READER, tmp_path) == []
 
 
+def test_files_that_only_begin_like_predictions_are_left_to_others(tmp_path: Path) -> None:
+    place, told = folder(tmp_path), predictions(2)
+    dump(told, place / f"{MODEL}_MMStar.tsv")
+    row = {"question_id": "1", "model": "other", "benchmark": "b", "correct": True}
+    left = {
+        f"{MODEL}_MMStar{ending}"
+        for ending in ("_native.jsonl", "_result.jsonl", ".jsonl", "_notes.csv", "_acc_native.csv", "_judge.csv", "_score.csv")
+    }
+    for name in left:
+        if name.endswith(".jsonl"):
+            (place / name).write_text(json.dumps(row) + "\n")
+        else:
+            dump([row], place / name)
+    (place / f"{MODEL}_MMStar_openai_result.json").write_text("{}")
+    (place / f"{MODEL}_MMStar_tmp.json").write_text("{}")
+    (source,) = sources(READER, tmp_path)
+    taken = {path.name for path in (*source.files, *source.claims)}
+    assert not taken & left
+    assert {f"{MODEL}_MMStar_openai_result.json", f"{MODEL}_MMStar_tmp.json"} <= taken
+
+
 # ---- real files --------------------------------------------------------------------------------
 
 

@@ -40,6 +40,8 @@ _ENDING = re.compile(
     re.IGNORECASE,
 )
 _TOTALS = frozenset({"acc", "score", "fine", "rating", "metrics"})
+_LEFTOVER = re.compile(r"_(?:PREV|checkpoint|structs|tmp|supp)$")
+"""Endings of what an inference or an evaluation keeps while it runs."""
 _OF_THE_NAME = re.compile(r"(?:V11|CN|EN|MINI|COT|NO_MASK|MI|VAL|TEST|DEV|Lite|Plus)(?:_|$)", re.IGNORECASE)
 """Beginnings of an ending that belong to a data set's name."""
 _KNOWN = re.compile(
@@ -115,9 +117,9 @@ def columns(folder: Folder, name: str) -> list[str] | None:
     if name.endswith(".xlsx"):
         return xlsx.columns(folder.path / name) if xlsx.is_xlsx(head) else None
     text = head.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    if name.endswith(".tsv"):
-        line = text.partition("\n")[0].rstrip("\r")
-        return [one.strip().strip('"') for one in line.split("\t")] if "\t" in line else None
+    if name.endswith((".tsv", ".csv")):
+        line, mark = text.partition("\n")[0].rstrip("\r"), "\t" if name.endswith(".tsv") else ","
+        return [one.strip().strip('"') for one in line.split(mark)] if mark in line else None
     return _json_columns(text)
 
 
@@ -185,6 +187,8 @@ def _attach(folder: Folder, name: str, model: str, eval_id: str | None, found: d
     stem, suffix = path.stem, path.suffix.lower()
     base = _base(stem, found) or found.get(stem)
     match = _ENDING.search(stem)
+    if base is not None and suffix in AGGREGATES and is_native(columns(folder, name) or ()):
+        return
     if suffix == ".pkl":
         _attach_pickle(folder, name, model, eval_id, found, base)
     elif match and suffix in AGGREGATES and _kind(match) in _TOTALS and _is_aggregate(folder.head(name), suffix):
@@ -197,8 +201,8 @@ def _attach(folder: Folder, name: str, model: str, eval_id: str | None, found: d
             )
         if base is not None:
             base.totals.append(path)
-    elif base is not None:
-        (base.damaged if suffix in AGGREGATES and _is_broken(folder, name) else base.others).append(path)
+    elif base is not None and suffix in AGGREGATES and (stem == base.stem or _is_ours(stem[len(base.stem) :])):
+        (base.damaged if _is_broken(folder, name) else base.others).append(path)
     elif suffix == ".xlsx" and match is None and path.is_file() and _is_damaged(folder.head(name)):
         parts = told(stem, model, eval_id)
         if parts is not None and (stem.startswith(f"{model}_") or eval_id or _KNOWN.search(stem)):
@@ -214,7 +218,7 @@ def _attach_pickle(folder: Folder, name: str, model: str, eval_id: str | None, f
             base = found.setdefault(f"{model}_{dataset}", Group(model, dataset, f"{model}_{dataset}"))
     elif base is None and (stem.startswith(f"{model}_") or eval_id) and folder.head(name).startswith(b"\x80"):
         match = _ENDING.search(stem)
-        name = stem[: match.start()] if match else re.sub(r"_(?:PREV|checkpoint|structs|tmp|supp)$", "", stem)
+        name = stem[: match.start()] if match else _LEFTOVER.sub("", stem)
         parts = told(name, model, eval_id)
         base = None if parts is None else found.setdefault(name, Group(*parts, name))
     if base is not None:
@@ -224,6 +228,11 @@ def _attach_pickle(folder: Folder, name: str, model: str, eval_id: str | None, f
 def _base(stem: str, found: Mapping[str, Group]) -> Group | None:
     """The group whose name a file's name goes on from: the longest."""
     return max((one for name, one in found.items() if stem.startswith(f"{name}_")), key=lambda one: len(one.stem), default=None)
+
+
+def _is_ours(ending: str) -> bool:
+    """Whether what follows the name of predictions is an ending that the framework writes; any other file only begins alike."""
+    return _ENDING.search(ending) is not None or _LEFTOVER.search(ending) is not None
 
 
 def _kind(match: re.Match[str]) -> str:
