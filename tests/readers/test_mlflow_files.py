@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 RUN = "0123456789abcdef0123456789abcdef"
 
 
-def found(root: Path) -> list[Source]:
+def found(root: Path, study: Study | None = None) -> list[Source]:
     """Every source below a folder, each file offered once."""
     sources: list[Source] = []
     claimed: set[Path] = set()
     for folder, folders, names in sorted(os.walk(root.resolve())):
         offered = [name for name in sorted(names) if Path(folder) / name not in claimed]
-        some = files.find(Folder(Path(folder), offered, sorted(folders)), Study.empty())
+        some = files.find(Folder(Path(folder), offered, sorted(folders)), study or Study.empty())
         claimed.update(path for source in some for path in (*source.files, *source.claims))
         sources += some
     return sources
@@ -195,6 +195,22 @@ def test_files_of_others_in_the_folder_of_a_run_are_left_to_their_readers(tmp_pa
     run = Path(source.uri).parent
     assert {str(path.relative_to(run)) for path in source.claims if path.is_relative_to(run)} == {".DS_Store", "params/.DS_Store"}
     assert {str(path.relative_to(run)) for path in source.files if path.is_relative_to(run)} == {"meta.yaml", "metrics/loss", "params/lr"}
+
+
+def test_the_rule_that_reads_a_table_decides_whether_its_run_changed(tmp_path: Path) -> None:
+    table = '{"columns": ["question", "said", "correct"], "data": [["1 + 1?", "2", 1]]}'
+    names = {"artifacts/vstar.json": table, "tags/mlflow.loggedArtifacts": '[{"path": "vstar.json", "type": "table"}]'}
+    roots = [made(tmp_path / place, **names) for place in ("first", "second")]
+    told = []
+    for number, column in enumerate(("said", "question")):
+        path = tmp_path / f"study{number}.toml"
+        path.write_text(
+            "[[table]]\nfiles = 'artifacts/(?P<benchmark>\\w+)\\.json$'\n"
+            f"columns = {{ question_id = 'question', prediction = '{column}', correct = 'correct' }}\n"
+        )
+        told.append([source.mapping for root in roots for source in found(root, Study.load(path))])
+    assert told[0][0] == told[0][1] != told[1][0] == told[1][1]  # whatever place the store was copied to
+    assert [source.mapping for source in found(tmp_path)] == [{"run": RUN}] * 2
 
 
 # ---- real folders -----------------------------------------------------------------------------

@@ -399,6 +399,19 @@ def test_values_of_every_spelling() -> None:
     assert len(run.refusals) == 2
 
 
+def test_the_rules_for_tables_decide_whether_runs_changed(tmp_path: Path) -> None:
+    told = []
+    with odd_server(ordinary) as odd:
+        for column in ("said", "said", "answer"):
+            path = tmp_path / "study.toml"
+            path.write_text(f"[[table]]\nfiles = 'x'\ncolumns = {{ question_id = 'id', prediction = '{column}', gold = 'gold' }}\n")
+            (source,) = server.find(odd.address, Study.load(path), Selection())
+            told.append(source.mapping)
+        (source,) = found(odd.address)
+    assert told[0] == told[1] != told[2]
+    assert source.mapping == {"run": RUN, "experiment": "1"}
+
+
 def test_compressed_answers_are_read() -> None:
     def answer(asked: Asked) -> Answer:
         status, body, headers = ordinary(asked)

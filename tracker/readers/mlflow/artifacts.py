@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from functools import partial
@@ -16,11 +17,15 @@ from tracker.readers.base import is_special
 from tracker.readers.mlflow.model import Artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from tracker.study import Study
 
 TABLE_SUFFIXES = (".json", ".parquet", ".csv", ".tsv")
 MOST_FILES = 2_000
 """Files of one run that are looked at."""
+HASHED = 64 << 20
+"""Bytes of a table by which it is compared."""
 _DRIVE = re.compile(r"^/?[A-Za-z]:[\\/]")
 
 
@@ -67,6 +72,34 @@ def tables_in(folder: Path, logged: str | None) -> list[Artifact]:
     seen = set(named)
     looked = (path for path in _files(folder) if path not in seen and path.endswith(TABLE_SUFFIXES))
     return found + [_artifact(folder, path, is_table=False) for path in looked if looks_like_table(folder / path)]
+
+
+def rules_of(tables: Iterable[Artifact], study: Study) -> dict[str, Any]:
+    """What a study's `[[table]]` rules say of tables that are files here, by path among the artifacts, as JSON values: it decides how they are read."""
+    told: dict[str, Any] = {}
+    for one in tables if study.table else ():
+        if one.file is not None and (rule := study.table_rule(one.file)) is not None:
+            captures = rule.captures(study.path_text(one.file)) or {}
+            told[one.path] = {"rule": rule.model_dump(mode="json", exclude_defaults=True), "captures": captures}
+    return told
+
+
+def state_of(table: Artifact) -> tuple[str, int, str] | None:
+    """What a table that is a file here is worth comparing by, wherever it lies: path among the artifacts, size, hash; None for others.
+
+    Of a large one the beginning and the end are hashed.
+    """
+    if table.file is None:
+        return None
+    try:
+        with table.file.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            whole = hashlib.sha256(stream.read(HASHED // 2))
+            stream.seek(max(stream.tell(), size - HASHED // 2))
+            whole.update(stream.read(HASHED // 2))
+            return table.path, size, whole.hexdigest()
+    except OSError:
+        return None
 
 
 def logged_tables(logged: str | None) -> list[str]:

@@ -18,7 +18,7 @@ from tracker.batch import Source
 from tracker.errors import InputError
 from tracker.readers import yaml_document
 from tracker.readers.base import is_special
-from tracker.readers.mlflow.artifacts import local_folder, tables_in
+from tracker.readers.mlflow.artifacts import local_folder, rules_of, tables_in
 from tracker.readers.mlflow.model import DELETED
 from tracker.readers.mlflow.points import LATEST_MS
 from tracker.readers.mlflow.trace_parts import SOURCE_RUN
@@ -55,14 +55,13 @@ def find(folder: Folder, study: Study) -> Sequence[Source]:
 
     Files among the artifacts that are no evaluation tables stay free, so that other readers find what they know.
     """
-    del study
     if META not in folder.names:
         return []
     head = folder.head(META)
     if _tells_run(head, folder.path) or (_RUN_ID.fullmatch(folder.path.name) and {"params", "metrics"} & set(folder.folders)):
-        return [_Experiment(folder.path.parent).source(folder.path)]
+        return [_Experiment(folder.path.parent, study).source(folder.path)]
     if all(key.search(head) for key in _EXPERIMENT_KEYS) and not _MODEL_KEY.search(head):
-        return _Experiment(folder.path).sources()
+        return _Experiment(folder.path, study).sources()
     return []
 
 
@@ -79,6 +78,7 @@ class _Experiment:
     """An experiment's folder. What belongs to runs but lies beside them is looked up once."""
 
     path: Path
+    study: Study
     _name: str | None = None
     _deleted: bool = False
     _models: dict[str, list[Path]] = field(default_factory=lambda: defaultdict(list))
@@ -131,12 +131,13 @@ class _Experiment:
         for folder in self._traces.get(run_id, ()):
             also += [path for path in files_below(folder) if path.name not in _JUNK]
         also += self._datasets(run)
-        tables = [table.file for table in tables_of(run, meta.get("artifact_uri"), self.root) if table.file is not None]
+        tables = tables_of(run, meta.get("artifact_uri"), self.root)
+        rules = rules_of(tables, self.study)
         return Source(
             reader=READER_NAME,
             uri=str(run.resolve() / META),
-            files=tuple(dict.fromkeys((*compared, *also, *tables))),
-            mapping={"run": run_id},
+            files=tuple(dict.fromkeys((*compared, *also, *(table.file for table in tables if table.file is not None)))),
+            mapping={"run": run_id} | ({"tables": rules} if rules else {}),
             claims=tuple(path for path in owned if path in left),
             experiment=self._name,
             address=f"{self.root}/experiments/{self._name}/runs/{run_id}",

@@ -42,9 +42,8 @@ def find(address: str, study: Study, selection: Selection) -> list[Source]:
 
     An address copied from the browser (`.../#/experiments/3/runs/...`) means that experiment or run.
     """
-    del study
     with Client(server_address(address)) as client:
-        return _Search(client, selection, _FRAGMENT.search(address.partition("#")[2])).sources()
+        return _Search(client, study, selection, _FRAGMENT.search(address.partition("#")[2])).sources()
 
 
 def runs(sources: Sequence[Source], study: Study) -> Iterator[tuple[Source, MlflowRun | InputError]]:
@@ -81,8 +80,9 @@ def _failed(source: Source, problem: InputError) -> Iterator[Batch | Refusal]:
 class _Search:
     """Everything that a few paged searches tell of all runs."""
 
-    def __init__(self, client: Client, selection: Selection, chosen: re.Match[str] | None) -> None:
+    def __init__(self, client: Client, study: Study, selection: Selection, chosen: re.Match[str] | None) -> None:
         self.client, self.selection = client, selection
+        self._rules = _digest_of(study)
         self.experiment_id: str | None = chosen[1] if chosen else None
         self.run_id: str | None = chosen[2] if chosen else None
         self._belongings: dict[str, list[Any]] = defaultdict(list)
@@ -199,6 +199,7 @@ class _Search:
         mapping: dict[str, Any] = {"run": run_id, "experiment": experiment_id}
         mapping |= {"traces": True} if run_id in self._traced else {}
         mapping |= {"models": True} if run_id in self._modelled else {}
+        mapping |= {"tables": self._rules} if self._rules else {}
         deleted = "deleted" in (info.get("lifecycle_stage"), experiment.get("lifecycle_stage"))
         return Source(
             reader=READER_NAME,
@@ -224,6 +225,12 @@ class _Search:
         times = [time for one in told if (time := milliseconds(one)) is not None and 0 < time <= LATEST_MS]
         times.append(self._assessed.get(info.get("run_id", ""), 0))
         return datetime.fromtimestamp(max(times) / 1000, tz=UTC) if any(times) else None
+
+
+def _digest_of(study: Study) -> str | None:
+    """What stands for the study's `[[table]]` rules: only listing a run's artifacts tells which of them it meets, so all decide about every run."""
+    told = [rule.model_dump(mode="json", exclude_defaults=True) for rule in study.table]
+    return hashlib.sha256(orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hexdigest() if told else None
 
 
 def trace_pages(client: Client, experiments: Sequence[str], run_id: str | None = None) -> Iterator[list[dict[str, Any]]]:
