@@ -23,7 +23,8 @@ from tests.conftest import ROOT, PostgresServer, samples
 from tracker.batch import Batch, Refusal, Source
 from tracker.errors import InputError
 from tracker.readers.base import AddressReader, BulkReader, Folder, Selection
-from tracker.readers.mlflow import READER, database, store
+from tracker.readers.mlflow import READER, artifacts, database, store
+from tracker.readers.mlflow.model import Artifact
 from tracker.study import Study
 
 if TYPE_CHECKING:
@@ -306,6 +307,37 @@ def test_a_changed_artifact_changes_the_content(sqlite_store: Written, tmp_path:
     second = {database.run_id(one): one for one in find(tmp_path / "moved" / "runs.db")}
     assert {name for name in first if first[name].content != second[name].content} == {run}
     assert [row["response"] for one in read(second[run])[0] for row in one.records.to_pylist()][-1] == "red"
+
+
+def test_a_copied_store_is_the_same_whatever_its_place_and_times(sqlite_store: Written, tmp_path: Path) -> None:
+    contents, mappings = [], []
+    (tmp_path / "study.toml").write_text(
+        "[[table]]\nfiles = 'eval_results'\ncolumns = { question_id = 'question', prediction = 'response', gold = 'gold' }\n"
+    )
+    study = Study.load(tmp_path / "study.toml")
+    for number, place in enumerate(("first", "second")):
+        folder = shutil.copytree(sqlite_store.folder, tmp_path / place)
+        with closing(sqlite3.connect(folder / "mlflow.db")) as connection, connection:
+            connection.execute("UPDATE runs SET artifact_uri = REPLACE(artifact_uri, ?, 'C:/elsewhere')", (str(sqlite_store.folder),))
+        for path in folder.rglob("*.json"):
+            os.utime(path, (number, number))
+        found = READER.find(Folder(folder, ["mlflow.db"], []), study)
+        assert any(path.name == "eval_results.json" for one in found for path in one.claims)
+        contents.append([one.content for one in found])
+        mappings.append([one.mapping for one in found])
+    assert contents[0] == contents[1]
+    assert mappings[0] == mappings[1]
+    assert [list(one["tables"]) for one in mappings[0] if "tables" in one] == [["eval/eval_results.json"]]
+
+
+def test_a_table_of_which_a_byte_changed_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "HASHED", 8)
+    path, told = tmp_path / "table.csv", []
+    for content in (b"", b"abc", b"abd", b"0123456789", b"0123456x89", b"x123456789", b"0123456789ab"):
+        path.write_bytes(content)
+        told.append(artifacts.state_of(Artifact(path="table.csv", load=path.read_bytes, file=path)))
+    assert len(set(told)) == len(told)
+    assert artifacts.state_of(Artifact(path="x", load=path.read_bytes, file=tmp_path / "gone")) is None
 
 
 def test_a_table_that_is_out_of_reach_is_a_refusal(copied: Path, sqlite_store: Written) -> None:

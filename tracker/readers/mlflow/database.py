@@ -11,7 +11,7 @@ import orjson
 
 from tracker.batch import Source
 from tracker.errors import InputError
-from tracker.readers.mlflow.artifacts import Places
+from tracker.readers.mlflow.artifacts import Places, rules_of, state_of
 from tracker.readers.mlflow.model import DELETED, Address, MlflowRun
 from tracker.readers.mlflow.points import LATEST_MS
 from tracker.readers.mlflow.store import RECOVER, address_of, file_address, is_mlflow_file, is_store_head, open_store
@@ -230,9 +230,9 @@ class _Fingerprints:
     def _source(self, row: Sequence[Any]) -> Source:
         run, *_, start, end, stage, artifact_uri, _, experiment, experiment_stage = row
         parts = self._parts[str(run)]
-        files = self._artifacts(str(run), artifact_uri)
-        parts += [(name, status.st_size, status.st_mtime_ns) for name, status in files.items()]
-        rules = {str(path): rule.model_dump(mode="json") for path in files if (rule := self.study.table_rule(path)) is not None}
+        tables = self._places.tables(str(artifact_uri or ""), self._tables.get(str(run)))
+        parts += [state for one in tables if (state := state_of(one)) is not None]
+        rules = rules_of(tables, self.study)
         told = sorted(orjson.dumps(part, default=repr) for part in parts)
         times = [time for time in (start, end, self._latest.get(str(run))) if isinstance(time, int) and 0 <= time <= LATEST_MS]
         deleted = "deleted" in (stage, experiment_stage)
@@ -242,22 +242,12 @@ class _Fingerprints:
             files=(),
             mapping={"run": str(run)} | ({"tables": rules} if rules else {}),
             content=hashlib.sha256(b"\n".join(told)).hexdigest(),
-            claims=(*self.claims, *files),
+            claims=(*self.claims, *(one.file for one in tables if one.file is not None)),
             group=self.store.address,
             experiment=str(experiment),
             time=datetime.fromtimestamp(max(times) / 1000, tz=UTC) if times else None,
             left_out=DELETED if deleted else None,
         )
-
-    def _artifacts(self, run: str, artifact_uri: Any) -> dict[Path, Any]:
-        found = {}
-        for artifact in self._places.tables(str(artifact_uri or ""), self._tables.get(run)):
-            if artifact.file is not None:
-                try:
-                    found[artifact.file] = artifact.file.stat()
-                except OSError:
-                    continue
-        return found
 
 
 def trace_owners(store: Store, wanted: Sequence[str] | None = None) -> dict[str, list[str]]:
