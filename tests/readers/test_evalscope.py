@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from tracker.errors import InputError
 from tracker.readers.base import Folder
 from tracker.readers.evalscope import READER
 from tracker.readers.evalscope_layout import read_config, split_name
-from tracker.readers.evalscope_prompt import split_choices, template_of
+from tracker.readers.evalscope_prompt import LONGEST, split_choices, template_of
 from tracker.readers.evalscope_report import is_share, says_correct
 from tracker.readers.evalscope_rows import Subset
 from tracker.study import Study
@@ -293,6 +294,38 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
 def test_options_may_go_on_over_lines() -> None:
     assert split_choices("A) red\nor so\nB) A) blue") == ["red\nor so", "A) blue"]
     assert split_choices("B) red\nC) blue") is None
+
+
+HINTED = "{context}\n\nQuestion: {question}\nHint: {hint}\nAnswer:"
+
+
+@pytest.mark.parametrize(
+    ("template", "prompt", "text", "options"),
+    [
+        (HINTED, "A tale.\n\nQuestion:  Who?\nHint: no\nAnswer:", "Who?", None),
+        (HINTED, "A tale.\n\nQuestion: Who?\nHint: one\nHint: two\nAnswer:", None, None),
+        (HINTED, "A Question: here.\n\nQuestion: Who?\nHint: no\nAnswer:", "Who?", None),
+        (HINTED, "A tale.\n\nQuestion: Who?\nHint: no", None, None),
+        ("Q: {question}\nAnswer:", "Q: Say Answer: twice\n\n Answer: ", "Say Answer: twice", None),
+        ("One of {letters}. Now:\n{question}\n\n{choices}", "One of A, B. Now:\nWhy. Now: A) x?\n\nA) a\nB) A) b", "Why. Now: A) x?", ["a", "A) b"]),
+        ("{question}\n{choices}\nEnd of it.", "Why?\nA) a\nB) b\nEnd  of\nit.", "Why?", ["a", "b"]),
+        ("{question}\n{choices}", "Why?\n1) a\n2) b", None, None),
+        ("{question}{hint}", "Why?", None, None),
+    ],
+)  # fmt: skip
+def test_a_template_is_taken_off_where_it_fits_in_one_way(template: str, prompt: str, text: str | None, options: list[str] | None) -> None:
+    asked = template_of({"prompt_template": template}).asked([{"role": "user", "content": prompt}])
+    assert (asked.text, asked.options) == (prompt if text is None else text, options)
+
+
+@pytest.mark.parametrize("part", ["Question: ", "\nHint: ", "\n", "Question: \nHint: ", "A) ", "\n\nA) a", "\nAnswer:", "A, "])
+@pytest.mark.parametrize("template", [HINTED, "{letters} {query}\n{choices}\nAnswer: {hint}", "none"])
+def test_a_prompt_that_does_not_fit_takes_no_longer_than_its_length(template: str, part: str) -> None:
+    made = template_of({"prompt_template": template})
+    for prompt in ("x" + part * (LONGEST // len(part) - 40), f"Answer the following multiple choice question.\n\n{part * 9_000}x"):
+        started = time.process_time()
+        made.asked([{"role": "user", "content": prompt}])
+        assert time.process_time() - started < 2
 
 
 def test_shots_are_cut_off_only_where_enough_prompts_agree() -> None:

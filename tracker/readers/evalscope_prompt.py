@@ -5,23 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Formatter, ascii_uppercase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_WRAPPED = re.compile(
-    r"\AAnswer the following multiple choice question[^\n]*\n\s*\n(?P<question>.*?)\n\s*\n(?P<choices>A\) .*)\Z", re.DOTALL
-)
+_WRAPPED = re.compile(r"Answer the following multiple choice question[^\n]*\n[^\S\n]*\n")
+_WRAPPED_CHOICES = re.compile(r"\n[^\S\n]*\n(?=A\) )")
 _CHOICE = re.compile(r"^[ \t]*([A-Z])\)[ \t]?", re.MULTILINE)
-_PARTS = {
-    "question": r"(?P<question>.*)",
-    "query": r"(?P<question>.*)",
-    "choices": r"(?P<choices>[ \t]*A\) .*)",
-    "letters": r"[A-Z](?: ?, ?[A-Z])*",
-    "fewshot": "",
-}
+_FIRST_CHOICE = re.compile(r"^[ \t]*A\) ", re.MULTILINE)
+_LETTERS = re.compile(r"\s*[A-Z](?: ?, ?[A-Z])*")
+_ASKED = frozenset({"question", "query"})
 LONGEST = 100_000
 """A longer prompt is kept as it is."""
 ENOUGH_PROMPTS = 3
@@ -38,9 +34,12 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt template as an expression; `shots` is what every prompt of a subset begins with."""
+    """A prompt template as literal texts and the fields behind them; `shots` is what every prompt of a subset begins with."""
 
-    pattern: re.Pattern[str] | None = None
+    pieces: tuple[tuple[str, str | None], ...] = ()
+    """Literal text and the field behind it; no field behind the last one."""
+    behind: bool = False
+    """Whether something of unknown length stands before what the template gives."""
     boundary: str | None = None
     """What stands between the shots and the rest, where the template has shots."""
 
@@ -53,14 +52,36 @@ class Template:
         if self.boundary is not None and not shots:
             return Asked(prompt, None, image)
         bare = body.strip() if len(body) <= LONGEST else ""
-        match = (self.pattern.fullmatch(bare) if self.pattern is not None and bare else None) or _WRAPPED.fullmatch(bare)
-        if match is None:
+        found = self.fields(bare) or _wrapped(bare)
+        if found is None:
             return Asked(prompt, None, image)
-        found = match.groupdict()
         options = split_choices(found["choices"]) if found.get("choices") else None
         if found.get("choices") and options is None:
             return Asked(prompt, None, image)
         return Asked((found.get("question") or "").strip() or prompt, options, image)
+
+    def fields(self, text: str) -> dict[str, str] | None:
+        """The question and the choices that were filled in; nothing where the template does not fit, or fits in more than one way.
+
+        White space of the literal texts may differ. The time grows with the length of the text alone.
+        """
+        if not self.pieces or not text:
+            return None
+        end = _ending(text, self.pieces[-1][0].split())
+        opening = self.pieces[0][0].split()
+        at = _last(text, opening) if self.behind else _beginning(text, 0, opening)
+        found: dict[str, str] = {}
+        for (_, name), (literal, following) in zip(self.pieces, self.pieces[1:], strict=False):
+            if at is None or end is None or at > end:
+                return None
+            place = _next(text, (at, end), name, literal, following)
+            if place is None:
+                return None
+            value, at = text[at : place[0]].strip(), place[1]
+            if name == "choices" and not value.startswith("A) "):
+                return None
+            found.setdefault("question" if name in _ASKED else str(name), value)
+        return found
 
     def shots(self, prompts: Sequence[str]) -> str:
         """What all prompts of a subset begin with, up to the end of the shots; empty where there are none or too few prompts."""
@@ -100,15 +121,86 @@ def _template(text: str, *, before: bool = False) -> Template:
         pieces = [("", pieces[place + 1][1]), *pieces[place + 2 :]]
     elif before and not pieces[0][0].strip():
         boundary = "\n\n"
-    seen: set[str] = set()
-    made = r".*" if before and boundary is None else ""
+    joined: list[tuple[str, str | None]] = []
+    held = ""
     for literal, name in pieces:
-        made += _loose(literal)
-        if name is not None:
-            part = _PARTS.get(name, r".*?")
-            made += part if name not in seen else r".*?"
-            seen |= {name}
-    return Template(re.compile(_stripped(made), re.DOTALL), boundary)
+        held += literal
+        if name is not None and name != "fewshot":
+            joined.append((held, name))
+            held = ""
+    return Template((*joined, (held, None)), before and boundary is None, boundary)
+
+
+def _next(text: str, part: tuple[int, int], name: str | None, literal: str, following: str | None) -> tuple[int, int | None] | None:
+    """Where a field ends and where the next one begins."""
+    at, end = part
+    words = literal.split()
+    if name == "letters":
+        letters = _LETTERS.match(text, at, end)
+        return None if letters is None else (letters.end(), _beginning(text, letters.end(), words))
+    if following is None:
+        return end, end
+    if words:
+        return _only(text, part, literal, words)
+    if following != "choices":
+        return None
+    *_, last = (None, *_FIRST_CHOICE.finditer(text, at, end))
+    return None if last is None else (last.start(), last.start())
+
+
+def _only(text: str, part: tuple[int, int], literal: str, words: Sequence[str]) -> tuple[int, int] | None:
+    """The one place of a literal text; of several the one that has its white space too."""
+    places = [(one.start(), one.end()) for one in _spaced(words).finditer(text, *part)]
+    if len(places) > 1:
+        place = text.find(literal, *part)
+        alone = place >= 0 and text.find(literal, place + 1, part[1]) < 0
+        return (place, place + len(literal)) if alone else None
+    return places[0] if places else None
+
+
+def _beginning(text: str, at: int, words: Sequence[str]) -> int | None:
+    """Where a text that begins with words goes on."""
+    found = re.compile(rf"\s*{_spaced(words).pattern}").match(text, at)
+    return found.end() if found is not None else None
+
+
+def _last(text: str, words: Sequence[str]) -> int | None:
+    *_, last = (None, *_spaced(words).finditer(text))
+    return last.end() if last is not None else None
+
+
+def _ending(text: str, words: Sequence[str]) -> int | None:
+    """Where the words begin that a text ends with."""
+    end = len(text.rstrip())
+    for place, word in enumerate(reversed(words)):
+        if place:
+            bare = len(text[:end].rstrip())
+            if bare == end:
+                return None
+            end = bare
+        if not text.endswith(word, 0, end):
+            return None
+        end -= len(word)
+    return end
+
+
+@lru_cache(maxsize=256)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(r"\s+".join(re.escape(word) for word in words))
+
+
+def _spaced(words: Sequence[str]) -> re.Pattern[str]:
+    """Words with any white space between them."""
+    return _pattern(tuple(words))
+
+
+def _wrapped(text: str) -> dict[str, str] | None:
+    """Question and choices of the framework's usual prompt."""
+    opening = _WRAPPED.match(text)
+    choices = _WRAPPED_CHOICES.search(text, opening.end()) if opening is not None else None
+    if opening is None or choices is None:
+        return None
+    return {"question": text[opening.end() : choices.start()].strip(), "choices": text[choices.end() :]}
 
 
 def said_by(messages: Any, role: str) -> tuple[str | None, str | None]:
@@ -142,15 +234,3 @@ def split_choices(text: str) -> list[str] | None:
 def _image_key(image: str) -> str:
     """An image's address; one that is in the file itself by its hash."""
     return f"sha256:{hashlib.sha256(image.encode('utf-8', 'replace')).hexdigest()[:32]}" if image.startswith("data:") else image
-
-
-def _loose(literal: str) -> str:
-    """The literal text, with any white space where it has some."""
-    words = [re.escape(word) for word in literal.split()]
-    if not words:
-        return r"\s+" if literal else ""
-    return (r"\s*" if literal[0].isspace() else "") + r"\s+".join(words) + (r"\s*" if literal[-1].isspace() else "")
-
-
-def _stripped(pattern: str) -> str:
-    return r"\s*" + pattern + r"\s*"
