@@ -201,6 +201,47 @@ def test_reused_predictions_are_one_run_if_every_byte_is_the_same(tmp_path: Path
     assert runs[1].settings["source_run"] == EVAL_ID
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"entry": {"judge_model": "exact_matching"}},
+        {"entry": {"metrics": {"Overall": 0.5}}},
+        {"entry": {"error_message": "no key"}},
+        {"entry": {"status": "eval"}},
+        {"fields": {"commit": "00000000"}},
+    ],
+    ids=str,
+)
+def test_what_status_json_says_of_the_run_is_compared(tmp_path: Path, change: dict[str, dict[str, Any]]) -> None:
+    dump(predictions(2), folder(tmp_path) / f"{MODEL}_MMStar.tsv")
+    status(folder(tmp_path), {"MMStar": {"status": "done"}})
+    before = [digest(one, READER, {}) for one in sources(READER, tmp_path)]
+    status(folder(tmp_path), {"MMStar": {"status": "done", **change.get("entry", {})}}, **change.get("fields", {}))
+    after = [digest(one, READER, {}) for one in sources(READER, tmp_path)]
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+def test_place_and_time_of_a_copy_and_other_data_sets_are_not_compared(tmp_path: Path) -> None:
+    copied: dict[str, Any] = {"source_run": EVAL_ID, "reuse_aux": True, "updated_at": "2026-04-11T09:00:00Z"}
+    told: dict[str, Any]
+    for eval_id, told in ((EVAL_ID, {}), ("T20260411-090000", copied)):
+        dump(predictions(2), folder(tmp_path, eval_id) / f"{MODEL}_MMStar.tsv")
+        entries: dict[str, dict[str, Any]] = {"MMStar": {"status": "done", **told}, "POPE": {"status": "done" if told else "infer"}}
+        status(folder(tmp_path, eval_id), entries, created_at=f"{eval_id[1:5]}-04-{eval_id[7:9]}", argv=[eval_id], reuse=bool(told))
+    found = sources(READER, tmp_path)
+    assert len({digest(one, READER, {}) for one in found}) == 1
+    assert len(found) == 2
+
+
+def test_deep_values_in_status_json_never_stop_finding(tmp_path: Path) -> None:
+    dump(predictions(2), folder(tmp_path) / f"{MODEL}_MMStar.tsv")
+    deep = "[" * 600 + "]" * 600
+    path = status(folder(tmp_path), {"MMStar": {"status": "done", "metrics": "DEEP"}})
+    path.write_text(path.read_text().replace('"DEEP"', deep))
+    assert len(sources(READER, tmp_path)) == 1
+
+
 def test_status_json_gives_times_command_and_state(tmp_path: Path) -> None:
     dump(predictions(2), folder(tmp_path) / f"{MODEL}_MMStar.tsv")
     status(folder(tmp_path), {"MMStar": {"status": "infer", "updated_at": "2026-04-10T09:30:00+08:00"}})

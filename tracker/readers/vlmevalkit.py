@@ -6,6 +6,7 @@ predictions with its judged files, totals and its part of status.json. Facts and
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 UNFINISHED = frozenset({"pending", "infer"})
 """States of a data set in status.json before all predictions are there."""
 _STATUS_BYTES = 16 << 20
+_OF_THE_COPY = frozenset({"updated_at", "source_run", "reuse_aux"})
+"""Fields of a data set in status.json that only say where and when a copy was made."""
+_OF_THE_RUN = ("commit", "pred_format", "eval_format")
+"""Fields of status.json that are of the run wherever its files lie."""
 _EXACT = frozenset({"exact_matching", "em"})
 
 
@@ -87,8 +92,9 @@ def _sources(folder: Folder, links: Mapping[Path, Path]) -> list[Source]:
     """The sources of a folder's files."""
     found = groups(folder, folder.names)
     root, status = folder.path.resolve(), folder.path / STATUS
-    states = _states(folder) if STATUS in folder.names and (found or EVAL_ID.match(folder.path.name)) else {}
-    sources = [_source(one, root, states, status if states else None, links) for one in found]
+    document = _document(folder) if STATUS in folder.names and (found or EVAL_ID.match(folder.path.name)) else None
+    states = _datasets(document)
+    sources = [_source(one, root, _compared(document, one.dataset), status if states else None, links) for one in found]
     alone = [name for name, entry in states.items() if name not in {one.dataset for one in found} and of_status(entry.get("metrics"))]
     if alone:
         mapping = {"kind": "status", "model": eval_folder(folder.path)[0], "datasets": alone}
@@ -96,7 +102,7 @@ def _sources(folder: Folder, links: Mapping[Path, Path]) -> list[Source]:
     return sources
 
 
-def _source(group: Group, root: Path, states: Mapping[str, Any], status: Path | None, links: Mapping[Path, Path]) -> Source:
+def _source(group: Group, root: Path, told: str | None, status: Path | None, links: Mapping[Path, Path]) -> Source:
     files = tuple(root / one.name for one in group.files())
     mapping: dict[str, Any] = {"kind": "run", "model": group.model, "dataset": group.dataset}
     if group.predictions is None and not group.judged and not group.totals and not group.damaged:
@@ -106,21 +112,36 @@ def _source(group: Group, root: Path, states: Mapping[str, Any], status: Path | 
         mapping["judged"] = [[one.path.name, one.judge, one.vanilla] for one in group.judged]
         mapping["totals"] = [one.name for one in group.totals]
         mapping |= {"damaged": [one.name for one in group.damaged]} if group.damaged else {}
-        mapping["state"] = text(states.get(group.dataset, {}).get("status"))
+        mapping["status"] = told
     beside = [*group.files(), *group.pickles, *group.others, *([] if status is None else [status, status.with_name(f"{STATUS}.lock")])]
     claims = {one for path in beside for one in (path, root / path.name)}
     claims |= {link for target, link in links.items() if target.name in {path.name for path in beside} and target.parent == root}
     return Source(reader=READER.name, uri=str(files[0]), files=files, mapping=mapping, claims=tuple(sorted(claims - set(files))))
 
 
-def _states(folder: Folder) -> dict[str, Any]:
-    """The data sets of status.json; empty where it is none or cannot be read."""
+def _document(folder: Folder) -> Any:
+    """What status.json holds; None where it is too large or cannot be read."""
     try:
         path = folder.path / STATUS
-        document = orjson.loads(path.read_bytes()) if path.stat().st_size <= _STATUS_BYTES else None
+        return orjson.loads(path.read_bytes()) if path.stat().st_size <= _STATUS_BYTES else None
     except (OSError, ValueError):
-        return {}
-    return _datasets(document)
+        return None
+
+
+def _compared(document: Any, dataset: str) -> str | None:
+    """A hash of what status.json says of a data set's answers and scores; None where it says nothing.
+
+    Place, time and command of a start are left out: files that `--reuse` copied unchanged are the same run.
+    """
+    entry = _datasets(document).get(dataset)
+    if entry is None:
+        return None
+    told = {name: value for name, value in entry.items() if name not in _OF_THE_COPY}
+    try:
+        whole = orjson.dumps([told, *(document.get(name) for name in _OF_THE_RUN)], option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # nested too deeply
+        return "unknown"
+    return hashlib.sha256(whole).hexdigest()[:24]
 
 
 def _datasets(document: Any) -> dict[str, Any]:
