@@ -19,7 +19,7 @@ from tests.readers.vlmevalkit_files import dump, judged, predictions, status
 from tracker.batch import Batch, Refusal
 from tracker.errors import InputError
 from tracker.ingest.digest import digest
-from tracker.readers import lmms_eval
+from tracker.readers import lmms_eval, vlmevalkit
 from tracker.readers.base import Folder
 from tracker.readers.keys import own_ids
 from tracker.readers.vlmevalkit import READER
@@ -240,6 +240,22 @@ def test_deep_values_in_status_json_never_stop_finding(tmp_path: Path) -> None:
     path = status(folder(tmp_path), {"MMStar": {"status": "done", "metrics": "DEEP"}})
     path.write_text(path.read_text().replace('"DEEP"', deep))
     assert len(sources(READER, tmp_path)) == 1
+
+
+def test_status_json_is_parsed_once_for_all_the_data_sets_that_it_alone_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"Set{number}" for number in range(5)]
+    status(folder(tmp_path), {name: {"status": "done", "metrics": {"Overall": 0.5}} for name in names})
+    (source,) = sources(READER, tmp_path)
+    parsed = []
+
+    def counted(path: Path) -> Any:
+        parsed.append(path)
+        return json.loads(path.read_text())
+
+    monkeypatch.setattr(vlmevalkit, "json_document", counted)
+    found = [part.run.benchmark for part in READER.read(source, Study.empty()) if isinstance(part, Batch)]
+    assert found == names
+    assert len(parsed) == 1
 
 
 def test_status_json_gives_times_command_and_state(tmp_path: Path) -> None:

@@ -152,12 +152,12 @@ def _datasets(document: Any) -> dict[str, Any]:
 class _Run:
     """One source on its way to batches."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, document: dict[str, Any] | None = None) -> None:
         self.mapping = source.mapping
         self.main = place_of(source)
         self.by_name = {path.name: path for path in source.files}
         self.refusals: list[Refusal] = []
-        self.document = self._status()
+        self.document = self._status() if document is None else document
         self.entry: dict[str, Any] = _datasets(self.document).get(self.mapping["dataset"], {})
         self.scores, refusals = read_totals(self.by_name[name] for name in self.mapping["totals"])
         self.scores = self.scores or of_status(self.entry.get("metrics"))
@@ -282,10 +282,12 @@ def _damage(path: Path) -> str:
 def _read_status_alone(source: Source) -> Iterator[Batch | Refusal]:
     """Runs of which nothing but their scores in status.json is left."""
     document = json_document(place_of(source))
+    known = document if _datasets(document) else {}
     for dataset in source.mapping["datasets"]:
-        one = _Run(Source(reader=source.reader, uri=source.uri, files=source.files, mapping=_nothing(source.mapping["model"], dataset)))
+        mapping = _nothing(source.mapping["model"], dataset)
+        one = _Run(Source(reader=source.reader, uri=source.uri, files=source.files, mapping=mapping), known)
         yield from one.refusals
-        if one.entry and isinstance(document, dict):
+        if one.entry:
             yield Batch(run=one.header(()), records=empty_records(), scores=one.scores)
 
 
