@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tracker.batch import METRIC_POINTS, Batch, Refusal, Source
 from tracker.errors import InputError
+from tracker.readers import tabular
 from tracker.readers.base import Folder
 from tracker.readers.mlflow import READER, grading, mapping, tables, texts, traces
 from tracker.readers.mlflow.artifacts import Places, candidates, logged_tables, tables_in
@@ -310,6 +311,35 @@ def test_which_column_is_the_credit(columns: dict[str, list[Any]], rule: str | N
     told = records(batches)
     assert ([row["correct"] for row in told], [row["score"] for row in told]) == (correct, scores)
     assert {row["score_rule"] for row in told} == {rule}
+
+
+def test_a_score_of_another_kind_than_those_of_the_first_rows_is_a_number_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first piece of a file decides how a column is read; what comes later may not fit it."""
+    monkeypatch.setattr(tabular, "CHUNK_ROWS", 2)
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "question,correct,depth\n"
+        + "".join(
+            f"q{n},{correct},{depth}\n"
+            for n, (correct, depth) in enumerate([("yes", 3), ("no", 4), ("0.5", 5), ("maybe", 6), ("yes", "deep"), ("", "n/a")])
+        )
+    )
+    table = Artifact(path="t.csv", load=path.read_bytes, file=path, uri=str(path))
+    batches, refusals = read(run(tables=[table]))
+    assert [(row["correct"], row["score"]) for row in records(batches)] == [
+        (True, 1),
+        (False, 0),
+        (None, 0.5),
+        (None, None),
+        (True, 1),
+        (None, None),
+    ]
+    assert [value for _, name, value in further(batches) if name == "depth"] == [3, 4, 5, 6]
+    assert [one.line for one in refusals] == [5, 6]
+    assert "correct is 'maybe'" in refusals[0].reason
+    assert "depth is 'deep'" in refusals[1].reason
 
 
 def test_predictions_are_never_compared_with_gold_by_guess() -> None:

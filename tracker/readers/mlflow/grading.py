@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tracker.readers.lm_rules import has_other_scale
-from tracker.readers.values import number, truth
+from tracker.readers.values import is_number, number, truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,8 +66,12 @@ def kind_of(name: str, values: Iterable[Any]) -> Kind | None:
 
 
 def score(value: Any, kind: Kind | None) -> Score:
-    """One value of a score of a kind."""
-    if kind == "truth":
-        right = said(value)
-        return Score(right, None if right is None else float(right))
+    """One value of a score of a kind. A number among values that are right or wrong (later than those that told the kind) is a number."""
+    if kind == "truth" and (right := said(value)) is not None:
+        return Score(right, float(right))
     return Score(None, number(value).value) if kind is not None else Score(None, None)
+
+
+def is_odd(value: Any) -> bool:
+    """Whether there is a value that is neither right or wrong nor a number."""
+    return not is_number(value) and said(value) is None

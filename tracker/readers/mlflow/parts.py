@@ -75,7 +75,7 @@ class TablePart:
                     yield from tables.by_rule(self.rule, piece, self.shown)
                 else:
                     columns = columns or tables.TableColumns(piece, benchmark)
-                    yield columns.native(piece)
+                    yield from columns.native(piece, self.shown)
 
 
 def parts_of(run: MlflowRun, source: Source, study: Study, refusals: list[Refusal]) -> Iterator[TracePart | TablePart]:

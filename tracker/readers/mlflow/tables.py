@@ -174,9 +174,20 @@ class TableColumns:
         }
         self.milliseconds = next((name for name in cells if name.strip().lower() == "latency_ms"), None)
 
-    def native(self, chunk: Chunk) -> Chunk:
-        """Rows in native columns."""
-        return Chunk(columns=self._columns(chunk.dicts()), lines=chunk.lines, raw=chunk.raw, unit=chunk.unit)
+    def native(self, chunk: Chunk, shown: str) -> Iterator[Refusal | Chunk]:
+        """Rows in native columns, after refusals of single values; `shown` is the table's name."""
+        rows = chunk.dicts()
+        yield from self._odd(rows, chunk, shown)
+        yield Chunk(columns=self._columns(rows), lines=chunk.lines, raw=chunk.raw, unit=chunk.unit)
+
+    def _odd(self, rows: Sequence[Mapping[str, Any]], chunk: Chunk, shown: str) -> Iterator[Refusal]:
+        """Scores that are neither right or wrong nor numbers: only rows after those that told the kinds can hold them."""
+        names = [name for name in (self.primary, *self.scores) if name is not None]
+        for row, line in zip(rows, chunk.lines, strict=True):
+            for name in names:
+                if grading.is_odd(value := row.get(name)):
+                    reason = f"{chunk.unit} {line}: {name} is {text(value)!r:.60}: expected right or wrong, or a number (the record goes in without it)"
+                    yield Refusal(file=shown, line=line, reason=reason)
 
     def _columns(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {field: [self._cell(field, row.get(name)) for row in rows] for field, name in self.fields.items()}
