@@ -161,6 +161,46 @@ def test_folders_of_these_names_that_hold_something_else_are_left(tmp_path: Path
     assert sources(READER, tmp_path) == []
 
 
+NATIVE = '{"question_id": "q1", "model": "m", "benchmark": "b", "model_output": %s, "correct": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("predictions", NATIVE % '"B"'),
+        ("predictions", NATIVE % '{"text": "B"}'),
+        ("reviews", '{"review_id": 7, "stars": 5}\n'),
+        ("predictions", '{"answer_id": 7, "text": "A"}\n'),
+        ("reviews", '{"sample_score": 0.5, "id": 1}\n'),
+        ("reports", '{"category": "sales", "model_name": "T"}'),
+        ("reports", '{"category": ["sales"], "model_name": "T"}'),
+        ("reports", '{"metrics": {"acc": 1}, "model_name": "T"}'),
+    ],
+)
+def test_words_that_others_use_too_make_no_row_and_no_report(tmp_path: Path, role: str, text: str) -> None:
+    (tmp_path / role).mkdir()
+    (tmp_path / role / ("x.json" if role == "reports" else "x.jsonl")).write_text(text, encoding="utf-8")
+    assert sources(READER, tmp_path) == []
+
+
+def test_a_native_table_beside_rows_is_no_part_of_them(tmp_path: Path) -> None:
+    root = _copy(tmp_path, "v1")
+    path = root / "predictions/small-1b/iquiz_EQ.jsonl"
+    path.write_text(NATIVE % '"B"', encoding="utf-8")
+    found = sources(READER, root)
+    assert len(found) == 1
+    assert path not in {*found[0].files, *found[0].claims}
+
+
+@pytest.mark.parametrize(
+    "before", ['{"name": "m@b", "total_num": 3, "category": [{"name": "c"}]}', '{"dataset_name": "b", "metrics": [{"name": "acc"}]}']
+)
+def test_reports_of_all_versions_are_known(tmp_path: Path, before: str) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/b.json").write_text(before, encoding="utf-8")
+    assert len(sources(READER, tmp_path)) == 1
+
+
 # ---- records -----------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from tracker.errors import InputError
 from tracker.readers import yaml_document
 from tracker.readers.base import is_special, read_head
+from tracker.readers.keys import is_native
 from tracker.readers.lines import LFS_POINTER, foreign
 
 if TYPE_CHECKING:
@@ -21,9 +23,14 @@ ROLES = ("predictions", "reviews", "reports")
 ASIDE = ("configs", "logs", "reports")
 """Folders of a run whose other files (configuration, logs, pages) belong to it and hold no records."""
 _ASIDE_KINDS = frozenset({".yaml", ".yml", ".log", ".html", ".txt", ".md"})
-_ROW = re.compile(rb'"(?:model_output|sample_score|answer_id|review_id)"\s*:')
-_REPORT = re.compile(rb'"(?:metrics|category)"\s*:')
+_ROW = re.compile(rb'"(?:model_output|sample_score)"\s*:\s*\{')
+_OLD_ROW = re.compile(rb'"(?:answer_id|review_id)"\s*:')
+"""Before 1.0; together with what the model said."""
+_OLD_ANSWER = re.compile(rb'"choices"\s*:\s*\[|"model_spec"\s*:')
+_REPORT = re.compile(rb'"metrics"\s*:\s*\[\s*[{\]]')
 _REPORTED = re.compile(rb'"(?:dataset_name|model_name|total_num)"\s*:')
+_OLD_REPORT = re.compile(rb'"category"\s*:\s*\[')
+_OLD_REPORTED = re.compile(rb'"total_num"\s*:')
 _SUBSET = re.compile(rb'"subset_name"\s*:\s*"([^"\\]*)"')
 _DEEPEST = 4
 _LOOKED_AT = 20
@@ -157,14 +164,28 @@ def _is_own(one: _File) -> bool:
     if not start.startswith(b"{"):
         return False
     if one.role == "reports":
-        return _REPORT.search(start) is not None and _REPORTED.search(start) is not None
-    return _ROW.search(start) is not None
+        now = _REPORT.search(start) is not None and _REPORTED.search(start) is not None
+        return now or (_OLD_REPORT.search(start) is not None and _OLD_REPORTED.search(start) is not None)
+    if _is_native(start):
+        return False
+    return _ROW.search(start) is not None or (_OLD_ROW.search(start) is not None and _OLD_ANSWER.search(start) is not None)
+
+
+def _is_native(start: bytes) -> bool:
+    """Whether rows are those of a native table, by the first one."""
+    try:
+        row = json.loads(start.split(b"\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and is_native(row)
 
 
 def _belongs(one: _File, own: Sequence[_File]) -> bool:
     """Its own, or damaged beyond recognition beside what is: the report of known rows, the rows of a known report, the other half of rows."""
     if _is_own(one) or _is_nothing(one.head):
         return True
+    if one.role != "reports" and _is_native(one.head):
+        return False
     for other in own:
         if other.model != one.model or other.role == one.role:
             continue
