@@ -116,6 +116,13 @@ def test_other_json_is_none_of_ours(tmp_path: Path) -> None:
     assert sources(READER, tmp_path) == []
 
 
+def test_a_name_of_samples_that_no_file_can_have_never_stops_finding(tmp_path: Path) -> None:
+    document = {"evaluation_id": "e", "model_info": {"id": "m"}, "detailed_evaluation_results": {"file_path": f"{'x' * 300}.jsonl"}}
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    (source,) = sources(READER, tmp_path)
+    assert [file.name for file in source.files] == ["x.json"]
+
+
 # ---- meaning -----------------------------------------------------------------------------------
 
 

@@ -553,6 +553,21 @@ def test_files_that_only_begin_like_predictions_are_left_to_others(tmp_path: Pat
     assert {f"{MODEL}_MMStar_openai_result.json", f"{MODEL}_MMStar_tmp.json"} <= taken
 
 
+def test_links_and_folders_that_cannot_be_looked_at_never_stop_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = dump(predictions(2), folder(tmp_path) / f"{MODEL}_MMStar.tsv")
+    model = path.parent.parent
+    (model / path.name).symlink_to(path)
+    (model / "long.xlsx").symlink_to(f"{EVAL_ID}/{'x' * 300}")
+    here = Folder(model, sorted(one.name for one in model.iterdir() if one.is_symlink()), [EVAL_ID])
+    assert len(READER.find(here, Study.empty())) == 1
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise PermissionError
+
+    monkeypatch.setattr(type(tmp_path), "iterdir", refused)
+    assert READER.find(here, Study.empty()) == []
+
+
 # ---- real files --------------------------------------------------------------------------------
 
 

@@ -32,6 +32,11 @@ def is_special(path: Path | str) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def is_file(path: Path) -> bool:
+    """Whether something is a file; what cannot be looked at is none (`Path.is_file` raises for a forbidden folder or a name that is too long)."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
 def resolved(path: Path) -> Path:
     """Where a path leads; a link that leads in a circle stays what it is (`Path.resolve` raises for it before Python 3.13)."""
     return Path(os.path.realpath(path))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
+from tracker.readers.base import Folder, is_file
 from tracker.readers.every_eval_ever_document import NO_DOCUMENT, read_document
 from tracker.readers.every_eval_ever_samples import Samples
 from tracker.readers.lines import LFS_POINTER
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tracker.batch import RunHeader
-    from tracker.readers.base import Folder
     from tracker.readers.every_eval_ever_document import Document
     from tracker.readers.every_eval_ever_samples import Run
     from tracker.study import Study
@@ -116,9 +116,7 @@ def _row(head: bytes) -> bool:
 
 def _document_on_disk(path: Path) -> bool:
     """Whether the document of a samples file that was named alone lies beside it."""
-    from tracker.readers.base import Folder
-
-    return path.is_file() and _is_document(Folder(path.parent, [path.name]), path.name)
+    return is_file(path) and _is_document(Folder(path.parent, [path.name]), path.name)
 
 
 def _samples_of(folder: Folder, name: str) -> str | None:
@@ -127,7 +125,7 @@ def _samples_of(folder: Folder, name: str) -> str | None:
     found = _FILE_PATH.search(head) or _FILE_PATH.search(_tail(folder.path / name))
     said = found[1].decode("utf-8", "replace").replace("\\/", "/").rpartition("/")[2] if found else None
     for one in (f"{name.removesuffix('.json')}{SAMPLES}", said):
-        if one and (one in folder.names or (folder.path / one).is_file()):
+        if one and (one in folder.names or is_file(folder.path / one)):
             return one
     return None
 

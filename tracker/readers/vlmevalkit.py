@@ -15,7 +15,7 @@ import orjson
 
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
-from tracker.readers.base import Folder, place_of, read_head, resolved
+from tracker.readers.base import Folder, is_file, place_of, read_head, resolved
 from tracker.readers.lines import foreign, json_document
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
@@ -53,8 +53,7 @@ class VlmEvalKitReader:
         own, links = _without_links(folder)
         found = _sources(folder if own == folder.names else Folder(folder.path, own, folder.folders), {})
         for place in sorted({target.parent for target in links}):
-            names = [one.name for one in place.iterdir() if one.is_file()]
-            found += _sources(Folder(place, sorted(names)), links)
+            found += _sources(Folder(place, _names(place)), links)
         return found
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
@@ -81,11 +80,19 @@ def _without_links(folder: Folder) -> tuple[list[str], dict[Path, Path]]:
     for name in folder.names:
         path = folder.path / name
         target = resolved(path) if path.is_symlink() else path
-        if target is not path and target.parent.parent == root and target.parent.name in places and target.is_file():
+        if target is not path and target.parent.parent == root and target.parent.name in places and is_file(target):
             links[target] = path
         else:
             own.append(name)
     return own, links
+
+
+def _names(place: Path) -> list[str]:
+    """The files of a folder; none where it cannot be looked into."""
+    try:
+        return sorted(one.name for one in place.iterdir() if is_file(one))
+    except OSError:
+        return []
 
 
 def _sources(folder: Folder, links: Mapping[Path, Path]) -> list[Source]:
@@ -257,7 +264,7 @@ class _Run:
 
     def _status(self) -> dict[str, Any]:
         path = self.main.parent / STATUS
-        if not path.is_file():
+        if not is_file(path):
             return {}
         try:
             document = json_document(path)

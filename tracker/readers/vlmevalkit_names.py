@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracker.readers import xlsx
+from tracker.readers.base import is_file
 from tracker.readers.keys import is_native
 from tracker.readers.lines import LFS_POINTER
 from tracker.readers.xlsx_archive import MAGIC, OLD_MAGIC
@@ -203,7 +204,7 @@ def _attach(folder: Folder, name: str, model: str, eval_id: str | None, found: d
             base.totals.append(path)
     elif base is not None and suffix in AGGREGATES and (stem == base.stem or _is_ours(stem[len(base.stem) :])):
         (base.damaged if _is_broken(folder, name) else base.others).append(path)
-    elif suffix == ".xlsx" and match is None and path.is_file() and _is_damaged(folder.head(name)):
+    elif suffix == ".xlsx" and match is None and is_file(path) and _is_damaged(folder.head(name)):
         parts = told(stem, model, eval_id)
         if parts is not None and (stem.startswith(f"{model}_") or eval_id or _KNOWN.search(stem)):
             found[stem] = Group(*parts, stem, predictions=path)
