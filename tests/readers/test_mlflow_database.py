@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -387,6 +388,65 @@ def test_reading_writes_nothing_beside_the_file(copied: Path, mode: str) -> None
     connection.close()
     claimed = {path.name for source in sources for path in source.claims if path.parent == copied.parent}
     assert claimed >= {name for name in before if name.startswith(copied.name)}
+
+
+def left_behind(path: Path) -> Path:
+    """A store whose writer died: what it wrote last is in a log without readers' file."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        with connection:
+            connection.execute("INSERT INTO tags (key, value, run_uuid) SELECT 'in the log', 'yes', run_uuid FROM runs")
+        left = path.with_name("left") / "left.db"
+        left.parent.mkdir()
+        shutil.copy(path, left)
+        shutil.copy(f"{path}-wal", f"{left}-wal")
+    return left
+
+
+def test_what_a_writer_left_behind_is_copied_once_and_again_when_it_changed(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = left_behind(copied)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "temporary"))
+    made: list[str] = []
+    copyfile = shutil.copyfile
+    monkeypatch.setattr(store.shutil, "copyfile", lambda one, other: (made.append(one.name), copyfile(one, other)))
+    told = []
+    for _ in range(2):
+        sources = [source for source in find(left) if not source.left_out]
+        told += [
+            one.run.tags.get("in the log")
+            for _, items in READER.read_many(sources, Study.empty())
+            for one in items
+            if isinstance(one, Batch)
+        ]
+        assert made == ["left.db", "left.db-wal"]
+    assert set(told) == {"yes"}
+    os.utime(f"{left}-wal", (1, 1))
+    find(left)
+    assert made == ["left.db", "left.db-wal"] * 2
+    assert len(list((tmp_path / "temporary").iterdir())) == 1
+    store._COPIES.clear()  # as at the end of the process
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_a_full_disk_is_said_and_nothing_stays_behind(copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = left_behind(copied)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "temporary"))
+
+    def full(one: Path, other: Path) -> None:
+        other.write_bytes(one.read_bytes()[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(store.shutil, "copyfile", full)
+    (source,) = find(left)
+    with pytest.raises(InputError, match="No space left") as told:
+        read(source)
+    assert "TMPDIR" in str(told.value.hint)
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_the_password_opens_the_store_and_is_seen_nowhere(postgres_store: Written) -> None:

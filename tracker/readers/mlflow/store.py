@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import errno
+import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +47,6 @@ class Store:
     """Columns by table."""
     folder: Path | None = None
     """Where its file is."""
-    copied: Path | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -61,8 +64,6 @@ class Store:
     def __exit__(self, *problem: object) -> None:
         """Close it."""
         self.connection.close()
-        if self.copied is not None:
-            shutil.rmtree(self.copied, ignore_errors=True)
 
     def has(self, table: str, *columns: str) -> bool:
         """Whether there is such a table with such columns."""
@@ -212,16 +213,12 @@ def _opened(path: Path, address: Address | None = None) -> Store:
     with path.open("rb") as stream:
         head = stream.read(20)
     wal, shared = path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
-    copied = None
-    mode = "mode=ro"
+    place, mode = path, "mode=ro"
     if head[19:20] == bytes([_WAL]):
         if not wal.exists() or not wal.stat().st_size:
             mode = "mode=ro&immutable=1"
         elif not shared.exists():
-            copied = Path(tempfile.mkdtemp(prefix="trackr-mlflow-"))
-            for one in (path, wal):
-                shutil.copyfile(one, copied / one.name)
-    place = path if copied is None else copied / path.name
+            place = _COPIES.of(path, wal)
     connection = None
     try:
         connection = sqlite3.connect(
@@ -235,16 +232,55 @@ def _opened(path: Path, address: Address | None = None) -> Store:
     except (sqlite3.Error, ValueError):
         if connection is not None:
             connection.close()
-        if copied is not None:
-            shutil.rmtree(copied, ignore_errors=True)
         raise
     return Store(
         address=address or file_address(path),
         connection=connection,
         tables={name: frozenset(columns) for name, columns in tables.items()},
         folder=path.parent,
-        copied=copied,
     )
+
+
+class _Copies:
+    """Copies of files whose writer left a log behind: one per file as long as neither changes, all removed when the process ends."""
+
+    def __init__(self) -> None:
+        self._made: dict[Path, tuple[list[int], Path]] = {}
+        self._lock = threading.Lock()
+        self._process = 0
+
+    def of(self, path: Path, wal: Path) -> Path:
+        """A copy of a file beside a copy of its log. Raises OSError, such as for a full disk; nothing is left then."""
+        with self._lock:
+            if self._process != os.getpid():  # copies of a process that made this one by fork are its own
+                self._made, self._process = {}, os.getpid()
+                atexit.register(self.clear)
+            state = [number for one in (path, wal) for told in [one.stat()] for number in (told.st_mtime_ns, told.st_size, told.st_ino)]
+            known, folder = self._made.get(path, ([], None))
+            if folder is None or known != state or not (folder / path.name).exists():
+                self._drop(path)
+                folder = Path(tempfile.mkdtemp(prefix="trackr-mlflow-"))
+                self._made[path] = state, folder
+                try:
+                    for one in (path, wal):
+                        shutil.copyfile(one, folder / one.name)
+                except OSError:
+                    self._drop(path)
+                    raise
+            return folder / path.name
+
+    def clear(self) -> None:
+        """Remove all, in the process that made them."""
+        if self._process == os.getpid():
+            for path in list(self._made):
+                self._drop(path)
+
+    def _drop(self, path: Path) -> None:
+        if path in self._made:
+            shutil.rmtree(self._made.pop(path)[1], ignore_errors=True)
+
+
+_COPIES = _Copies()
 
 
 def _lenient(raw: bytes) -> str:
@@ -300,6 +336,13 @@ def _unreadable(address: Address, err: Exception) -> InputError:
     if address.startswith("sqlite:"):
         busy = "locked" in reason or "busy" in reason
         hint = "another process holds it: try again" if busy else RECOVER
+        if isinstance(err, OSError):
+            full = err.errno in {errno.ENOSPC, errno.EDQUOT}
+            hint = (
+                "it is copied to read what its writer left in -wal: let TMPDIR name a folder with space"
+                if full
+                else "check that you may read it"
+            )
         return InputError(f"cannot be read as a SQLite database: {reason}", where=address, hint=hint)
     password = urlsplit(address.url).password
     for secret in filter(None, (password, unquote(password or ""))):
