@@ -7,10 +7,14 @@ import gzip
 import http.client
 import json
 import math
+import os
 import pickle
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.readers.mlflow_check import filled, history, same
@@ -18,13 +22,13 @@ from tests.readers.mlflow_fill import EXPERIMENT, LONG, START
 from tests.readers.mlflow_server import odd_server, tracking_server
 from tracker.errors import InputError
 from tracker.readers.base import Selection
-from tracker.readers.mlflow import http_client, server, server_runs
+from tracker.readers.mlflow import http_client, server, server_files, server_runs
 from tracker.readers.mlflow.http_client import BrokenError, Client, GoneError, server_address
 from tracker.readers.mlflow.model import DELETED, MlflowRun
 from tracker.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.readers.mlflow_server import Asked
@@ -410,6 +414,90 @@ def test_the_rules_for_tables_decide_whether_runs_changed(tmp_path: Path) -> Non
         (source,) = found(odd.address)
     assert told[0] == told[1] != told[2]
     assert source.mapping == {"run": RUN, "experiment": "1"}
+
+
+def with_artifacts(told: dict[str, bytes], *, parts: bool, tag: str = "[]") -> Callable[[Asked], Answer]:
+    """A server whose run has artifacts, and that gives parts of them if asked to."""
+
+    def answer(asked: Asked) -> Answer:
+        path, _, query = asked.path.partition("?")
+        if path.endswith("artifacts/list"):
+            return 200, {"files": [{"path": name, "is_dir": False, "file_size": len(raw)} for name, raw in told.items()]}, {}
+        if path.endswith("get-artifact"):
+            raw = told[parse_qs(query)["path"][0]]
+            wanted = asked.headers.get("Range")
+            if parts and wanted:
+                return 206, raw[-int(wanted.removeprefix("bytes=-")) :], {}
+            return 200, raw, {}
+        status, body, headers = ordinary(asked)
+        for run in body["runs"] if isinstance(body, dict) and "runs" in body else ():
+            run["info"]["artifact_uri"] = "s3://bucket/1"
+            run["data"]["tags"] = [{"key": "mlflow.loggedArtifacts", "value": tag}]
+        return status, body, headers
+
+    return answer
+
+
+def parquet(*, rows: int = 10, more: int = 0) -> bytes:
+    """An evaluation table with a column of noise, and more columns."""
+    columns: dict[str, Any] = {
+        "question": [f"q{n}" for n in range(rows)],
+        "correct": [True] * rows,
+        "noise": [os.urandom(1000) for _ in range(rows)],
+    }
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns | {f"column {n}": [0] * rows for n in range(more)}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("more", [0, 1000])
+def test_of_a_parquet_file_only_the_end_is_fetched_to_see_its_columns(more: int) -> None:
+    raw = parquet(rows=1000, more=more)
+    given: list[int] = []
+    serve = with_artifacts({"t.parquet": raw}, parts=True)
+
+    def answer(asked: Asked) -> Answer:
+        told = serve(asked)
+        given.extend([len(told[1])] if "get-artifact" in asked.path else [])
+        return told
+
+    with odd_server(answer) as odd:
+        run = runs_of(found(odd.address))[RUN]
+        assert sum(given) < len(raw) / 2
+        assert run.tables[0].load() == raw
+    assert ([one.path for one in run.tables], run.refusals) == (["t.parquet"], [])
+    assert len(given) == (3 if more else 2)
+
+
+def test_a_server_that_gives_no_parts_is_asked_for_a_limited_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, large = parquet(), parquet(rows=100)
+    monkeypatch.setattr(server_files, "LARGEST_LOOK", 50_000)
+    with odd_server(with_artifacts({"large.parquet": large, "small.parquet": small}, parts=False)) as odd:
+        run = runs_of(found(odd.address))[RUN]
+    assert [one.path for one in run.tables] == ["small.parquet"]
+    assert [one.file for one in run.refusals] == [f"{odd.address}/#/experiments/1/runs/{RUN}/artifacts/large.parquet"]
+
+
+def test_a_table_that_a_tag_names_has_a_largest_size_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_files, "LARGEST_TABLE", 20)
+    tag = '[{"path": "t.json", "type": "table"}, {"path": "u.json", "type": "table"}]'
+    with odd_server(with_artifacts({"t.json": b"x" * 21, "u.json": b"y" * 20}, parts=False, tag=tag)) as odd:
+        run = runs_of(found(odd.address))[RUN]
+        with pytest.raises(InputError, match="more than"):
+            run.tables[0].load()
+        assert run.tables[1].load() == b"y" * 20
+
+
+def test_a_limited_answer_that_breaks_off_is_asked_for_again() -> None:
+    cut: list[None] = []
+
+    def answer(_: Asked) -> Answer:
+        cut.append(None)
+        return 200, b"0123456789", {"Content-Length": "20", "Connection": "close"} if len(cut) < 3 else {}
+
+    with odd_server(answer) as odd, Client(server_address(odd.address)) as client:
+        assert client.download("/get-artifact", limit=15) == b"0123456789"
+    assert len(cut) == 3
 
 
 def test_compressed_answers_are_read() -> None:

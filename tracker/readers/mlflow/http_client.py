@@ -6,6 +6,7 @@ import base64
 import http.client
 import os
 import ssl
+import time
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -53,6 +54,14 @@ class GoneError(InputError):
     """The server does not answer any more (or never did)."""
 
 
+class _CutError(Exception):
+    """An answer of which only a part was wanted, and that broke off before it: the retries of urllib3 are for whole ones."""
+
+    def __init__(self, cut: HTTPError) -> None:
+        super().__init__(str(cut))
+        self.cut = cut
+
+
 def server_address(text: str) -> Address:
     """The address of a server as it is stored: without login, password, query and fragment."""
     parts = urlsplit(text)
@@ -94,9 +103,17 @@ class Client:
         """The JSON object that a search answers with; it is asked again on failure, so only use it for what changes nothing."""
         return self._json(*self._request("POST", path, body=orjson.dumps(body)), path)
 
-    def download(self, path: str, query: Mapping[str, Any] | None = None, *, limit: int | None = None) -> bytes:
-        """The bytes that a GET answers with, or the first of them."""
-        return self._request("GET", path, query, limit=limit)[0]
+    def download(self, path: str, query: Mapping[str, Any] | None = None, *, limit: int | None = None, last: int | None = None) -> bytes:
+        """The bytes that a GET answers with, or the first of them. `last` asks for as many of the end; a server may give the whole all the same."""
+        headers = {} if last is None else {"Range": f"bytes=-{last}", "Accept-Encoding": "identity"}
+        for tried in range(1, self._retries + 2):
+            try:
+                return self._request("GET", path, query, limit=limit, headers=headers)[0]
+            except _CutError as err:
+                if tried > self._retries:
+                    raise self._broken(err.cut, path) from err.cut
+                time.sleep(min(BACKOFF_S * 2**tried, LONGEST_WAIT_S))
+        raise AssertionError
 
     def pages(self, path: str, body: dict[str, Any], key: str, *, method: str = "POST") -> Iterator[list[dict[str, Any]]]:
         """Lists of objects under `key`, page by page."""
@@ -125,6 +142,7 @@ class Client:
         body: bytes | None = None,
         retries: int | None = None,
         limit: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[bytes, str]:
         """Body and content type of the answer. Asks again when the server is busy or the connection breaks."""
         try:
@@ -132,13 +150,18 @@ class Client:
                 method,
                 f"{self.address}{path}" + (f"?{urlencode(query, doseq=True)}" if query else ""),
                 body=body,
-                headers=self._headers if body is None else {**self._headers, "Content-Type": "application/json"},
+                headers={**self._headers, **(headers or {}), **({} if body is None else {"Content-Type": "application/json"})},
                 retries=self._tries(retries),
                 redirect=False,
                 preload_content=limit is None,
             )
+        except HTTPError as err:
+            raise self._broken(err, path) from err
+        try:
             content = answer.data if limit is None else answer.read(limit)
             answer.close()  # what was not asked for stays unread
+        except (ProtocolError, LateError) as err:
+            raise _CutError(err) from err
         except HTTPError as err:
             raise self._broken(err, path) from err
         self._reached, self._gone = True, False

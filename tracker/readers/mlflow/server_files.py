@@ -14,6 +14,7 @@ from tracker.readers.mlflow.artifacts import MOST_FILES, TABLE_SUFFIXES, local_f
 from tracker.readers.mlflow.http_client import GoneError, MissingError
 from tracker.readers.mlflow.model import Artifact
 from tracker.readers.mlflow.server import API
+from tracker.readers.tabular import PARQUET_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,8 @@ LOGGED_ARTIFACTS = "mlflow.loggedArtifacts"
 PROXIED = "mlflow-artifacts:"
 HEAD_BYTES = 65_536
 LARGEST_TABLE = 256 << 20
+LARGEST_LOOK = 32 << 20
+"""Bytes of a Parquet file that are fetched to see its columns."""
 _MODEL_FILE = "MLmodel"
 
 
@@ -51,7 +54,7 @@ def tables_of(client: Client, run: MlflowRun, source: Source, closed: set[str]) 
         found += [
             _artifact(client, run, source, path, is_table=False)
             for path in _files(client, run.run_id, "")
-            if path not in named and path.endswith(TABLE_SUFFIXES) and _looks_like_table(client, run, path)
+            if path not in named and path.endswith(TABLE_SUFFIXES) and _looks_like_table(client, run, source, path)
         ]
     except GoneError:
         raise
@@ -88,11 +91,19 @@ def _files(client: Client, run_id: str, folder: str) -> Iterator[str]:
                 yield one["path"]
 
 
-def _looks_like_table(client: Client, run: MlflowRun, path: str) -> bool:
-    """Whether the beginning of a file says that it is one."""
+def _looks_like_table(client: Client, run: MlflowRun, source: Source, path: str) -> bool:
+    """Whether the beginning of a file (of Parquet its end) says that it is one."""
     try:
-        content = load(client, run.run_id, run.artifact_uri, path, limit=None if path.endswith(".parquet") else HEAD_BYTES)
+        content = _end_of_parquet(client, run, path) if path.endswith(".parquet") else load(client, run, path, limit=HEAD_BYTES)
     except InputError:
+        return False
+    if content is None:
+        reason = f"a Parquet file of more than {LARGEST_LOOK >> 20} MB of which the server gives no part: it may be an evaluation table"
+        run.refusals.append(
+            Refusal(
+                file=f"{source.uri}/artifacts/{path}", reason=f"{reason} (download it and ingest it here, or log it with mlflow.log_table)"
+            )
+        )
         return False
     with tempfile.TemporaryDirectory(prefix="trackr-mlflow-") as folder:
         copy = Path(folder) / f"table{Path(path).suffix}"
@@ -103,19 +114,38 @@ def _looks_like_table(client: Client, run: MlflowRun, path: str) -> bool:
 def _artifact(client: Client, run: MlflowRun, source: Source, path: str, *, is_table: bool) -> Artifact:
     return Artifact(
         path=path,
-        load=partial(load, client, run.run_id, run.artifact_uri, path),
+        load=partial(_whole, client, run, path),
         uri=f"{source.uri}/artifacts/{path}",
         is_table=is_table,
     )
 
 
-def load(client: Client, run_id: str, artifact_uri: str | None, path: str, limit: int | None = None) -> bytes:
-    """The bytes of an artifact, or the first of them."""
-    query: dict[str, Any] = {"run_id": run_id, "run_uuid": run_id, "path": path}
+def _end_of_parquet(client: Client, run: MlflowRun, path: str) -> bytes | None:
+    """The end of a Parquet file, with all that it says of its columns (the whole of it, where the server gives no parts); None if too much."""
+    content = load(client, run, path, limit=LARGEST_LOOK, last=HEAD_BYTES)
+    wanted = int.from_bytes(content[-8:-4], "little") + 8
+    if content.endswith(PARQUET_MAGIC) and len(content) < wanted <= LARGEST_LOOK:
+        content = load(client, run, path, limit=LARGEST_LOOK, last=wanted)
+    if content.endswith(PARQUET_MAGIC) or len(content) < LARGEST_LOOK:
+        return PARQUET_MAGIC + content
+    return None
+
+
+def _whole(client: Client, run: MlflowRun, path: str) -> bytes:
+    content = load(client, run, path, limit=LARGEST_TABLE + 1)
+    if len(content) > LARGEST_TABLE:
+        message = f"a table of more than {LARGEST_TABLE >> 20} MB"
+        raise InputError(message, where=path, hint="download it and ingest it here, or log it in parts")
+    return content
+
+
+def load(client: Client, run: MlflowRun, path: str, *, limit: int, last: int | None = None) -> bytes:
+    """The first bytes of an artifact; or, where the server gives parts of files, as many of its last as asked for."""
+    query: dict[str, Any] = {"run_id": run.run_id, "run_uuid": run.run_id, "path": path}
     try:
-        return client.download("/get-artifact", query, limit=limit)
+        return client.download("/get-artifact", query, limit=limit, last=last)
     except MissingError:
-        if not (artifact_uri or "").startswith(PROXIED):
+        if not (run.artifact_uri or "").startswith(PROXIED):
             raise
-    root = str(artifact_uri).removeprefix(PROXIED).lstrip("/")
-    return client.download(f"/api/2.0/mlflow-artifacts/artifacts/{quote(root)}/{quote(path)}", limit=limit)
+    root = str(run.artifact_uri).removeprefix(PROXIED).lstrip("/")
+    return client.download(f"/api/2.0/mlflow-artifacts/artifacts/{quote(root)}/{quote(path)}", limit=limit, last=last)
