@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -409,10 +410,15 @@ def test_what_a_writer_left_behind_is_copied_once_and_again_when_it_changed(
 ) -> None:
     left = left_behind(copied)
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     made: list[str] = []
     copyfile = shutil.copyfile
-    monkeypatch.setattr(store.shutil, "copyfile", lambda one, other: (made.append(one.name), copyfile(one, other)))
+
+    def copy(one: Path, other: Path) -> None:
+        made.append(one.name)
+        copyfile(one, other)
+
+    monkeypatch.setattr(shutil, "copyfile", copy)
     told = []
     for _ in range(2):
         sources = [source for source in find(left) if not source.left_out]
@@ -435,13 +441,13 @@ def test_what_a_writer_left_behind_is_copied_once_and_again_when_it_changed(
 def test_a_full_disk_is_said_and_nothing_stays_behind(copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = left_behind(copied)
     (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(store.tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
 
     def full(one: Path, other: Path) -> None:
         other.write_bytes(one.read_bytes()[:100])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store.shutil, "copyfile", full)
+    monkeypatch.setattr(shutil, "copyfile", full)
     (source,) = find(left)
     with pytest.raises(InputError, match="No space left") as told:
         read(source)
