@@ -107,6 +107,32 @@ def test_a_document_finds_samples_of_another_name(tmp_path: Path) -> None:
     assert [file.name for file in source.files] == [document.name, "elsewhere.jsonl"]
 
 
+def test_two_documents_of_one_samples_file_read_their_own_rows(tmp_path: Path) -> None:
+    """Each run comes once, with the scores of its own document."""
+    lines = []
+    for name, right in (("a", 1.0), ("b", 0.0)):
+        result = {"evaluation_name": "quiz", "metric_config": {"metric_name": "accuracy"}, "score_details": {"score": right}}
+        document = {"evaluation_id": name, "model_info": {"id": f"org/{name}"}, "evaluation_results": [result]}
+        document["detailed_evaluation_results"] = {"file_path": "data/shared.jsonl", "total_rows": 4}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+        for number in (1, 2):
+            row = {"evaluation_id": name, "model_id": f"org/{name}", "evaluation_name": "quiz", "sample_id": f"q{number}"}
+            lines.append(row | {"evaluation": {"score": right, "is_correct": bool(right)}})
+    (tmp_path / "shared.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for source in sources(READER, tmp_path):
+        name = source.files[0].stem
+        parts = [*READER.read(source, Study.empty())]
+        batches = [part for part in parts if isinstance(part, Batch)]
+        assert len(batches) == len(parts)
+        assert {(one.run.external_id, one.run.model, one.run.status) for one in batches} == {(name, f"org/{name}", "finished")}
+        assert [row["correct"] for row in rows(batches)] == [name == "a"] * 2
+        assert [score.value for one in batches for score in one.scores] == [float(name == "a")]
+    (tmp_path / "b.json").unlink()
+    (alone,) = sources(READER, tmp_path)
+    found = [part.run.external_id for part in READER.read(alone, Study.empty()) if isinstance(part, Batch)]
+    assert set(found) == {"a", "b"}, "rows of an evaluation whose document is missing are no loss"
+
+
 def test_other_json_is_none_of_ours(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"evaluation_id": {"type": "string"}, "model_info": {}}')
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00junk")

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import orjson
 
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
@@ -19,7 +22,7 @@ from tracker.readers.lines import LFS_POINTER
 from tracker.readers.single import CUT_OFF, chunk_of, run_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -33,6 +36,7 @@ CHUNK_ROWS = 2_000
 CHUNK_BYTES = 16 << 20
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME = re.compile(rf"{_UUID}(?:\.json|{SAMPLES})$")
+_OWN_ID = re.compile(rb'"evaluation_id"\s*:\s*("(?:[^"\\]|\\.)*")')
 _ID = re.compile(rb'"evaluation_id"\s*:\s*"')
 _DOCUMENT = re.compile(rb'"(?:retrieved_timestamp|source_metadata|model_info|evaluation_results)"\s*:\s*["{\[]')
 _ROW = re.compile(rb'"sample_id"\s*:')
@@ -59,8 +63,14 @@ class EveryEvalEverReader:
                 partner = f"{name.removesuffix(SAMPLES)}.json"
                 beside = name.endswith(SAMPLES) and partner not in folder.names and _document_on_disk(root / partner)
                 documents[partner if beside else name] = name if beside else None
+        owners = _owners(folder, documents)
         return [
-            Source(reader=self.name, uri=str(root / name), files=tuple(root / one for one in (name, samples) if one is not None))
+            Source(
+                reader=self.name,
+                uri=str(root / name),
+                files=tuple(root / one for one in (name, samples) if one is not None),
+                mapping=_others(name, owners.get(samples or "", {})),
+            )
             for name, samples in sorted(documents.items())
         ]
 
@@ -84,7 +94,7 @@ class EveryEvalEverReader:
         if samples is None:
             yield from _aggregates(document, place)
         else:
-            yield from _with_samples(document, samples, place)
+            yield from _with_samples(document, samples, place, frozenset(source.mapping.get("others", ())))
 
 
 READER = EveryEvalEverReader()
@@ -130,6 +140,24 @@ def _samples_of(folder: Folder, name: str) -> str | None:
     return None
 
 
+def _owners(folder: Folder, documents: Mapping[str, str | None]) -> dict[str, dict[str, str]]:
+    """For samples files that several documents name: the evaluation that each of these documents is about."""
+    found: dict[str, dict[str, str]] = {}
+    several = {samples for samples, count in Counter(documents.values()).items() if samples is not None and count > 1}
+    for name, samples in documents.items():
+        match = _OWN_ID.search(folder.head(name)) if samples in several else None
+        if match and samples:
+            with suppress(ValueError):
+                found.setdefault(samples, {})[name] = orjson.loads(match[1])
+    return found
+
+
+def _others(name: str, owners: Mapping[str, str]) -> dict[str, list[str]]:
+    """Evaluations of other documents whose rows are in the same samples file: these documents read them."""
+    others = {one for owner, one in owners.items() if owner != name} - {owners.get(name, "")}
+    return {"others": sorted(others)} if others else {}
+
+
 def _tail(path: Path) -> bytes:
     """The end of a file, where the samples are named."""
     try:
@@ -160,9 +188,9 @@ def _without_records(document: Document, benchmark: str, place: str, reason: str
     return Batch(run=_partial(header, reason).model_copy(update={"n_expected": None}), records=empty_records(), scores=scores)
 
 
-def _with_samples(document: Document, path: Path, place: str) -> Iterator[Batch | Refusal]:
+def _with_samples(document: Document, path: Path, place: str, others: frozenset[str]) -> Iterator[Batch | Refusal]:
     """Runs with records; benchmarks of the document without rows are runs without."""
-    samples = Samples(path, document)
+    samples = Samples(path, document, others)
     damage: str | None = None
     headers: dict[Run, RunHeader] = {}
     read: Counter[Run] = Counter()

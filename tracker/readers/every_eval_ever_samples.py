@@ -99,6 +99,8 @@ class Samples:
 
     path: Path
     document: Document
+    others: frozenset[str] = frozenset()
+    """Evaluations whose rows another document's source reads."""
     metrics: dict[Run, dict[str | None, Seen]] = field(default_factory=dict)
     primary: dict[Run, str | None] = field(default_factory=dict)
     rows: int = 0
@@ -119,6 +121,8 @@ class Samples:
                 self.first_problem = self.first_problem or problem
                 yield Refusal(file=str(self.path), line=line.number, reason=problem, text=line.text)
                 continue
+            if self._is_of_another(row):
+                continue
             place = self._place(row)
             gathered = self._records.get(place.run)
             others = {} if gathered is None else gathered.get(line.number)
@@ -132,6 +136,8 @@ class Samples:
             if line.error is not None or self.problem(row) is not None:
                 continue
             self.rows += 1
+            if self._is_of_another(row):
+                continue
             if whole(mapping(row.get("metadata")).get("epoch")) == 0:
                 self.first_epoch = 0
             place = self._place(row)
@@ -162,6 +168,9 @@ class Samples:
         if said is not None and truth(said) is None:
             return f"expected true or false as evaluation.is_correct, found {said!r:.80} (correct or delete the line)"
         return None
+
+    def _is_of_another(self, row: dict[str, Any]) -> bool:
+        return bool(self.others) and text(row.get("evaluation_id")) in self.others
 
     def _place(self, row: dict[str, Any]) -> Place:
         name, result_id = text(row["evaluation_name"]) or "", text(row.get("evaluation_result_id")) or None
