@@ -488,6 +488,34 @@ def test_a_table_that_a_tag_names_has_a_largest_size_too(monkeypatch: pytest.Mon
         assert run.tables[1].load() == b"y" * 20
 
 
+@pytest.mark.parametrize("size", ["²", "12", 12.0, None, True, "many", -1, [1]])
+def test_a_size_of_any_spelling_hides_no_artifact(size: Any) -> None:
+    serve = with_artifacts({"t.json": b'{"columns": ["question", "correct"], "data": [["1 + 1?", true]]}'}, parts=False)
+
+    def answer(asked: Asked) -> Answer:
+        status, body, headers = serve(asked)
+        for one in body["files"] if "artifacts/list" in asked.path else ():
+            one["file_size"] = size
+        return status, body, headers
+
+    with odd_server(answer) as odd:
+        assert [one.path for one in runs_of(found(odd.address))[RUN].tables] == ["t.json"]
+
+
+@pytest.mark.parametrize("told", ["inf", "nan", "-inf", "many", ""])
+def test_settings_of_the_environment_that_are_no_numbers_count_as_not_given(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", told)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", told)
+    with (
+        odd_server(lambda asked: (503, {}, {}) if "second" in asked.path else ordinary(asked)) as odd,
+        Client(server_address(odd.address)) as client,
+    ):
+        client.get("/experiments/search")
+        with pytest.raises(BrokenError):
+            client.get("/second")
+        assert len(odd.asked) == 2 + http_client.RETRIES
+
+
 def test_a_limited_answer_that_breaks_off_is_asked_for_again() -> None:
     cut: list[None] = []
 

@@ -19,6 +19,7 @@ from urllib3.exceptions import TimeoutError as LateError
 from tracker.errors import InputError, SourceFormatError
 from tracker.readers.lines import json_value, shorten
 from tracker.readers.mlflow.model import Address
+from tracker.readers.values import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -295,10 +296,9 @@ def _tls() -> ssl.SSLContext:
 
 
 def _number(name: str, otherwise: float) -> float:
-    try:
-        return max(float(os.environ[name]), 0.0)
-    except (KeyError, ValueError):
-        return otherwise
+    """A number of the environment; one that is none, or has no end, counts as not given."""
+    told = number(os.environ.get(name)).value
+    return otherwise if told is None else max(told, 0.0)
 
 
 def _message(content: bytes) -> str:

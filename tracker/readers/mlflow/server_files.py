@@ -15,6 +15,7 @@ from tracker.readers.mlflow.http_client import GoneError, MissingError
 from tracker.readers.mlflow.model import Artifact
 from tracker.readers.mlflow.server import API
 from tracker.readers.tabular import PARQUET_MAGIC
+from tracker.readers.values import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,8 +87,7 @@ def _files(client: Client, run_id: str, folder: str) -> Iterator[str]:
             seen += 1
             if seen > MOST_FILES:
                 return
-            size = one.get("file_size", 0)
-            if not one.get("is_dir") and int(size if str(size).isdigit() else 0) <= LARGEST_TABLE:
+            if not one.get("is_dir") and (whole(one.get("file_size")) or 0) <= LARGEST_TABLE:
                 yield one["path"]
 
 
