@@ -268,6 +268,25 @@ def test_the_main_metric_is_the_one_by_which_helm_ranks() -> None:
     assert primary(Spec({"groups": ["mmlu"], "metric_specs": None}), ("my_accuracy",)) == "my_accuracy"
 
 
+def test_a_rating_is_never_the_main_metric(tmp_path: Path) -> None:
+    """Neither by its name nor by the values seen: a rating of 1 would count as right."""
+
+    def statistics(metric: str) -> list[dict[str, Any]]:
+        stats = {number: {"name": {"name": metric, "split": "test"}, "count": 1, "mean": number} for number in (1, 5, 9)}
+        return [{"instance_id": f"id{number}", "train_trial_index": 0, "stats": [stat]} for number, stat in stats.items()]
+
+    for metric, kept in (("wildbench_score", None), ("own_judgement", None), ("own_share", "own_share")):
+        told = statistics(metric)
+        if kept:
+            told = told[:1]
+        folder = _write(tmp_path / metric, per_instance_stats=told, run_spec={"name": "x:model=a_b", "adapter_spec": {"model": "a/b"}})
+        batches, _ = read(READER, folder)
+        found = list(rows(batches))
+        assert {row["score_rule"] for row in found} == {kept}
+        assert [row["score"] for row in found] == [None if kept is None else 1.0] * len(told)
+    assert primary(Spec({}), ("wildbench_score", "toxic_frac")) is None
+
+
 def test_small_rules() -> None:
     assert (key_of("id7"), key_of("7"), key_of("med_3")) == ("helm:id7", "helm:7", "med_3")
     assert [main_split(one) for one in (["valid", "test"], ["train", "valid"], ["train"], [])] == ["test", "valid", "train", "test"]

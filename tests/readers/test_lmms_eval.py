@@ -14,7 +14,7 @@ from tests.conftest import samples
 from tests.readers.harness import INGEST, matches, read, rows, sources, variants
 from tracker.errors import InputError
 from tracker.readers.base import Folder
-from tracker.readers.lm_rules import contained, mmmu
+from tracker.readers.lm_rules import contained, has_other_scale, mmmu
 from tracker.readers.lm_samples import question_of
 from tracker.readers.lm_table import CHUNK_ROWS
 from tracker.readers.lmms_eval import READER
@@ -69,6 +69,27 @@ def test_options_are_told_from_the_question() -> None:
 
 def test_a_rotated_start_of_letters_is_no_list_of_options() -> None:
     assert question_of("Pick:\nB. x\nA. y").options is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wildbench_score", "prometheus_vision", "llm_judge_score", "mean_rating", "MeanRating", "rating", "elo", "edit_distance", "EditDistance", "wer",
+        "wer_score", "toxicity", "mse", "rmse", "cer", "bleu_1", "rougeL", "chrf++", "TER", "ece_10_bin", "bertscore-P", "mcc_single_token",
+        "word_perplexity", "mean_latency", "output tokens", "toxic_frac", "judge_score_turn_1",
+    ],
+)  # fmt: skip
+def test_names_of_other_scales(name: str) -> None:
+    assert has_other_scale(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt_score", "gpt_eval_score", "answer_acc", "filtered_match", "letter_score", "generating", "certainty", "helo", "average", "acc", "f1", "steps_acc",
+     "power", "iou", "counterfactual", "mean_score", "correct"],
+)  # fmt: skip
+def test_names_that_may_be_shares(name: str) -> None:
+    assert not has_other_scale(name)
 
 
 def test_metrics_that_are_no_share_stay_further_scores(tmp_path: Path) -> None:

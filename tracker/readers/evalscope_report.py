@@ -29,7 +29,6 @@ _CORRECT = frozenset(
     }
 )  # fmt: skip
 """EvalScope's metrics, spelled with underscores alone, that say right or wrong under names of its own."""
-_NO_SHARE = re.compile(r".*(?:rating|latency|tokens|_count|perplexity|distance|steps|turns|wer|cer).*", re.IGNORECASE)
 DEFAULTS = frozenset({"", "default", "main", "all", "-"})
 """Names of subsets and categories that say nothing."""
 
@@ -157,8 +156,7 @@ def arguments_of(config: Mapping[str, Any], benchmark: str) -> dict[str, Any]:
 
 def is_share(name: str, others: frozenset[str]) -> bool:
     """Whether a metric of this name can be a share of right answers."""
-    spelled = _spelled(name)
-    return name not in others and not has_other_scale(spelled) and not _NO_SHARE.fullmatch(spelled)
+    return name not in others and not has_other_scale(_spelled(name))
 
 
 def says_correct(name: str) -> bool:

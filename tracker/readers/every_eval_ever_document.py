@@ -18,7 +18,7 @@ from tracker.errors import SourceFormatError
 from tracker.readers.columns import moment
 from tracker.readers.lines import json_document
 from tracker.readers.lm_results import parse_model_args
-from tracker.readers.lm_rules import has_other_scale, is_binary
+from tracker.readers.lm_rules import has_other_scale, is_binary, measures_text
 from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
 from tracker.readers.values import number, text, whole
@@ -363,7 +363,7 @@ def _own_configuration(given: Mapping[str, Any]) -> Settings:
 
 def _is_metric_word(name: str) -> bool:
     plain = name.strip().lower().replace(" ", "_").replace("-", "_")
-    return plain in _METRIC_WORDS or is_binary(plain) or has_other_scale(plain)
+    return plain in _METRIC_WORDS or is_binary(plain) or measures_text(plain)
 
 
 def _bound(value: Any) -> float | None:

@@ -97,7 +97,9 @@ class Rows:
 
     def __init__(self, spec: Spec, answers: Sequence[Answer], predictions: Mapping[Place, Mapping[str, Any]]) -> None:
         self.spec, self.predictions = spec, predictions
-        self.metric = primary(spec, dict.fromkeys(name for answer in answers for name in answer.stats))
+        names = dict.fromkeys(name for answer in answers for name in answer.stats)
+        outside = {name for answer in answers for name, stat in answer.stats.items() if stat.value is not None and not 0 <= stat.value <= 1}
+        self.metric = primary(spec, names, outside)
         self.paired = any(answer.place.perturbation for answer in answers)
         """Whether there are perturbed copies: they share their pair_key with the originals."""
 

@@ -16,7 +16,7 @@ from tracker.readers.setting import settings_from
 from tracker.readers.values import Number, number, text, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from tracker.batch import Settings
 
@@ -66,9 +66,6 @@ MAIN = {group: metric for metric, groups in _MAIN.items() for group in groups.sp
 _NO_METRIC = re.compile(
     r"num_(?:references|train_trials|train_instances|prompt_tokens|completion_tokens|output_tokens|instances|perplexity_tokens|bytes)"
     r"|inference_\w*runtime|training_\w+_cost|batch_size|finish_reason_\w+|predicted_index|prompt_truncated"
-)
-_LOWER = re.compile(
-    r"(?:.*_)?(?:perplexity|bits_per_byte|wer\w*|mer_score|wip_score|error_rate|toxic_frac|absolute_value_difference|ece\w*)"
 )
 _LOGS = re.compile(r"logprob\w*|max_prob")
 
@@ -158,8 +155,8 @@ class Spec:
         return list(dict.fromkeys(found))
 
 
-def primary(spec: Spec, present: Iterable[str]) -> str | None:
-    """The metric that decides `correct` and `score`; docs/format-helm.md has the order."""
+def primary(spec: Spec, present: Iterable[str], outside: Container[str] = ()) -> str | None:
+    """The metric that decides `correct` and `score`; docs/format-helm.md has the order. `outside` are metrics with a value outside [0, 1]."""
     names = [name for name in present if not _NO_METRIC.fullmatch(name) and not _LOGS.fullmatch(name) and "@" not in name]
     listed = spec.metrics()
     wanted = [
@@ -167,7 +164,7 @@ def primary(spec: Spec, present: Iterable[str]) -> str | None:
         *(name for name in listed if says_right(name)),
         *RIGHT_OR_WRONG,
         *(name for name in names if says_right(name)),
-        *(name for name in (*listed, *names) if not has_other_scale(name) and not _LOWER.fullmatch(name)),
+        *(name for name in (*listed, *names) if name not in outside and not has_other_scale(name)),
     ]
     return next((name for name in wanted if name in names), None)
 

@@ -29,11 +29,6 @@ _CORRECT = re.compile(
     r"acc_golds_likelihood|mc1|simpleqa_judge|prompt_level_(?:strict|loose)_acc|ruler_match_(?:any|all))",
     re.IGNORECASE,
 )
-_NO_SHARE = re.compile(
-    r".*(?:ppl|perplexity|bits_per_byte|bertscore|bleurt|edit_distance|prefix_length|summarization_|summac|mcc|judge_score|"
-    r"ter|chrf|comet|metricx).*",
-    re.IGNORECASE,
-)
 _RESULTS = re.compile(rb'\n  "results"\s*:\s*')
 
 
@@ -187,7 +182,7 @@ def category_of(task: str) -> str | None:
 def is_share(name: str, others: frozenset[str]) -> bool:
     """Whether a metric of this name can be a share of right answers."""
     plain = name.partition(":")[0]
-    return name not in others and not has_other_scale(plain) and not _NO_SHARE.fullmatch(plain)
+    return name not in others and not has_other_scale(plain)
 
 
 def says_correct(name: str) -> bool:

@@ -23,7 +23,17 @@ _BINARY = re.compile(
     r"(?:.*_)?(?:acc|accuracy|exact_match|em|correct|is_correct|hit)(?:_(?:norm|bytes|none|n))?|pass@\d+|mc1|prompt_level_(?:strict|loose)_acc",
     re.IGNORECASE,
 )
-_OTHER_SCALE = re.compile(r"(?:.*_)?(?:bleu|sacrebleu|chrf|ter|rouge\w*|perplexity|bits_per_byte|cider|meteor)\w*", re.IGNORECASE)
+_OTHER_SCALE = re.compile(
+    r"(?:.*_)?(?:bleu|sacrebleu|chrf|rouge|perplexity|bits_per_byte|cider|meteor).*"
+    r"|(?:.*[^a-z0-9])?(?:ter|ppl|bert_?score|bleurt|comet|metricx|summac|summarization|prefix_length|mcc|matthews"  # texts that resemble
+    r"|wer|cer|mer_score|wip_score|error_rate|(?:edit_?)?distance|levenshtein|mse|rmse|mae|ece|brier|nll|absolute_value_difference"  # errors
+    r"|toxicity|toxic_frac|ratings?|elo|judge_score|wildbench(?:_score)?|prometheus(?:_vision)?"  # judges
+    r"|latency|runtime|tokens?_count|tokens|count|steps|turns)(?:[^a-z].*)?",  # effort
+    re.IGNORECASE,
+)
+"""Metrics of any framework whose values are no share of right answers: with them 0.5 or 1 may be bad, or a step on a scale from 1 to 10."""
+_TEXT = re.compile(r"(?:.*_)?(?:bleu|sacrebleu|chrf|ter|rouge|perplexity|bits_per_byte|cider|meteor)\w*", re.IGNORECASE)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class Verdict(NamedTuple):
@@ -159,8 +169,18 @@ def is_binary(name: str) -> bool:
 
 @cache
 def has_other_scale(name: str) -> bool:
-    """Whether a metric's values are no share of right answers even where they lie in [0, 1]."""
-    return _OTHER_SCALE.fullmatch(name) is not None
+    """Whether a metric's values are no share of right answers even where they lie in [0, 1]: `rouge1`, `mean_rating`, `EditDistance`.
+
+    What is told by a word inside the name is whole words: `answer_acc` is no `wer`. An accuracy over steps or turns is an accuracy.
+    """
+    found = _OTHER_SCALE.fullmatch(name) or _OTHER_SCALE.fullmatch(_CAMEL.sub("_", name))
+    return found is not None and (not is_binary(name) or measures_text(name))
+
+
+@cache
+def measures_text(name: str) -> bool:
+    """Whether a name is that of a metric of texts, such as `bleu` or `perplexity`, that no benchmark is called."""
+    return _TEXT.fullmatch(name) is not None
 
 
 def graded(value: Any, *, binary: bool) -> Verdict:
