@@ -17,6 +17,7 @@ from tests.readers.harness import INGEST, matches, read, rows, sources, variants
 from tracker.batch import Batch, Refusal
 from tracker.errors import InputError
 from tracker.readers import opencompass_config as config
+from tracker.readers import opencompass_layout as layout
 from tracker.readers.base import Folder
 from tracker.readers.opencompass import READER, UNFINISHED
 from tracker.readers.opencompass_layout import judge_of, work_of
@@ -273,6 +274,28 @@ def test_a_folder_of_a_work_directory_gives_the_same_runs(below: str) -> None:
     assert part
     for source in part:
         assert (source.files, source.mapping) == (whole[source.uri].files, whole[source.uri].mapping)
+
+
+@pytest.mark.parametrize(
+    "content", [{"accuracy": 1}, {"0": {"origin_prompt": "Q", "prediction": "A", "gold": "A"}}], ids=["others", "ours"]
+)
+def test_folders_asked_about_one_by_one_open_each_file_a_few_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: Any) -> None:
+    for number in range(30):
+        _write(tmp_path / "predictions" / f"m{number}" / "d.json", content)
+        _write(tmp_path / "results" / f"m{number}" / "d.json", {"accuracy": 1})
+    opened: list[Path] = []
+    monkeypatch.setattr(layout, "_head", lambda path: opened.append(path) or path.read_bytes())
+    for path in sorted(tmp_path.glob("*/*")):
+        found = READER.find(Folder(path, ["d.json"]), Study.empty())
+        assert len(found) == ("0" in content)
+    assert len(opened) <= 6 * 30
+
+
+def test_a_judge_s_folder_named_alone_gives_the_same_run() -> None:
+    (path,) = FIXTURES.rglob("*_judged-by--*")
+    (source,) = READER.find(Folder(path.resolve(), sorted(one.name for one in path.iterdir())), Study.empty())
+    whole = {one.uri: one for one in sources(READER, FIXTURES)}
+    assert (source.files, source.mapping) == (whole[source.uri].files, whole[source.uri].mapping)
 
 
 def test_a_single_file_is_found() -> None:

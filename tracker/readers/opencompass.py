@@ -46,10 +46,10 @@ class OpenCompassReader:
         if any(kind in folder.folders for kind in KINDS):
             work = work_of(folder.path.resolve())
             return tuple(_sources(work)) if work else ()
-        root = _root_above(folder.path)
-        if root is None or not any(name.endswith((".json", ".jsonl")) for name in folder.names):
+        kind = _kind_above(folder.path)
+        if kind is None or not any(name.endswith((".json", ".jsonl")) for name in folder.names):
             return ()
-        work = work_of(root)
+        work = work_of(kind.parent, model=folder.path.relative_to(kind).as_posix())
         if work is None:
             return ()
         here = {folder.path / name for name in folder.names}
@@ -65,9 +65,9 @@ class OpenCompassReader:
 READER = OpenCompassReader()
 
 
-def _root_above(path: Path) -> Path | None:
-    """The work directory that a folder of predictions or results lies in."""
-    return next((one.parent for one in list(path.parents)[:3] if one.name in KINDS), None)
+def _kind_above(path: Path) -> Path | None:
+    """The folder predictions/ or results/ of a work directory that a model's folder lies in."""
+    return next((one for one in list(path.parents)[:3] if one.name in KINDS), None)
 
 
 def _sources(work: Work) -> Iterator[Source]:

@@ -68,9 +68,13 @@ class Work:
     claims: list[Path]
 
 
-def work_of(root: Path) -> Work | None:
-    """The work directory at a folder that holds predictions/ or results/; None where these are of something else."""
-    predictions, results = _tree(root / "predictions"), _tree(root / "results")
+def work_of(root: Path, model: str | None = None) -> Work | None:
+    """The work directory at a folder that holds predictions/ or results/; None where these are of something else.
+
+    With the name of a model's folder only that model's files are looked at: a tree of many models that is asked about
+    folder by folder is not walked as a whole each time.
+    """
+    predictions, results = _of_model(root / "predictions", model), _of_model(root / "results", model)
     summaries = sorted(_files(root / "summary", ".csv"))
     tables = [path for path in summaries if _is_summary(path)]
     ours = any(is_predictions(path) for _, path in predictions)
@@ -193,10 +197,25 @@ def judge_of(model: str) -> tuple[str, str | None]:
     return (head.rstrip("_/") or model, judge) if mark and judge else (model, None)
 
 
-def _tree(root: Path) -> list[tuple[str, Path]]:
-    """Files below predictions/ or results/ with the name of the model: their folder's path."""
+def _of_model(root: Path, model: str | None) -> list[tuple[str, Path]]:
+    """Files below predictions/ or results/ with the name of their folder: all, or those of a model and of its judges."""
+    if model is None:
+        return _tree(root, root)
+    if any(part.startswith(".") for part in Path(model).parts):
+        return []
+    model = judge_of(model)[0]
+    own = root / model
+    try:
+        judges = sorted(one for one in own.parent.iterdir() if one.name.startswith(f"{own.name}_") and JUDGED in one.name)
+    except OSError:
+        judges = []
+    return [one for place in (own, *judges) for one in _tree(root, place) if judge_of(one[0])[0] == model]
+
+
+def _tree(root: Path, place: Path) -> list[tuple[str, Path]]:
+    """Files below a place in predictions/ or results/ with the name of the model: their folder's path."""
     found: list[tuple[str, Path]] = []
-    for parent, folders, names in os.walk(root):
+    for parent, folders, names in os.walk(place):
         below = Path(parent).relative_to(root)
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if len(below.parts) < DEEPEST else []
         if below.parts:
