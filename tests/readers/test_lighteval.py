@@ -194,6 +194,26 @@ def test_generated_answers(tmp_path: Path) -> None:
     assert batches[0].run.configuration.max_new_tokens == 64
 
 
+@pytest.mark.parametrize(
+    ("image", "key"),
+    [
+        ({"path": "/home/a/cache/vqa/1.png", "bytes": None}, "vqa/1.png"),
+        ({"path": "C:\\cache\\vqa\\1.png", "bytes": None}, "vqa/1.png"),
+        ({"path": "/home/a/cache/vqa/1.png", "bytes": b"x"}, "sha256:2d711642b726b04401627ca9fbac32f5"),
+        ({"path": "data/vqa/1.png", "bytes": b"x"}, "data/vqa/1.png"),
+        ({"path": "https://host/a/b/1.png", "bytes": b"x"}, "https://host/a/b/1.png"),
+        ({"path": None, "bytes": None}, None),
+    ],
+    ids=str,
+)
+def test_an_image_has_the_same_key_on_every_machine(tmp_path: Path, image: dict[str, Any], key: str | None) -> None:
+    row = _now().to_pylist()[0]
+    row["doc"] = row["doc"] | {"images": [image]}
+    batches, refusals = read(READER, _written(tmp_path, pa.Table.from_pylist([row])))
+    assert not refusals
+    assert {row["image_key"] for batch in batches if batch.questions is not None for row in batch.questions.to_pylist()} == {key}
+
+
 def test_the_data_sets_own_id_is_the_key_where_it_is_known(tmp_path: Path) -> None:
     doc = _doc("What?", ["A", "B"], 0) | {"specific": {"id": "validation_Art_1"}}
     table = pa.Table.from_pylist([{"doc": doc, "metric": {"acc": 1.0}, "model_response": _response([-2.0, -1.0])}])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracker.batch import Refusal
 from tracker.readers.helm_spec import SEPARATE, Spec, is_metric, key_of, perturbation_name, primary, says_right, value_of
+from tracker.readers.keys import image_place
 from tracker.readers.lm_choices import letter
 from tracker.readers.values import NOTHING, Number, best, json_text, number, p_gold, text, whole
 
@@ -260,9 +260,7 @@ def image_of(asked: Mapping[str, Any]) -> str | None:
     for one in _list(_mapping(asked.get("multimedia_content")).get("media_objects")):
         place = text(_mapping(one).get("location"))
         if place and str(_mapping(one).get("content_type", "")).startswith("image"):
-            parts = PurePosixPath(place.replace("\\", "/")).parts
-            below = parts[parts.index("scenarios") + 1 :] if "scenarios" in parts else parts[-2:]
-            found.append(place if "://" in place else "/".join(below))
+            found.append(image_place(place, "scenarios"))
     return None if not found else found[0] if len(found) == 1 else json_text(found)
 
 

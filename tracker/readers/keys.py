@@ -8,6 +8,7 @@ rows with it, so the framework's name goes before it, and the same question is j
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tracker.readers.values import text
@@ -34,12 +35,26 @@ ID_FIELDS = ("question_key", "question_id", "qid", "pid", "uid", "uuid", "id", "
 """Id fields, in order, of any other benchmark."""
 NATIVE = frozenset({"model", "benchmark", "question_id"})
 _NUMBER = re.compile(r"\d+(?:\.0)?")
+_LOCAL = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
 _NOT_NAME = re.compile(r"[^a-z0-9]")
 
 
 def is_native(names: Iterable[str]) -> bool:
     """Whether columns are those of a native table (docs/native-table.md), which names its own model, benchmark and question in every row: it is no other format's, whatever else is in it or the file is called."""
     return NATIVE.issubset(names)
+
+
+def image_place(place: str, top: str | None = None) -> str:
+    """Key of an image by its address or path, so that it is the same on every machine.
+
+    Addresses and relative paths are kept. Of a path on one machine only what lies below the folder `top` counts, else its last two parts.
+    """
+    if "://" in place:
+        return place
+    parts = PurePosixPath(place.replace("\\", "/")).parts
+    if top in parts:
+        return "/".join(parts[parts.index(top) + 1 :])
+    return "/".join(parts[-2:] if _LOCAL.match(place) else parts)
 
 
 def id_fields(benchmark: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal
 from tracker.errors import InputError
-from tracker.readers.keys import keyed, own_ids, question_key
+from tracker.readers.keys import image_place, keyed, own_ids, question_key
 from tracker.readers.lighteval_results import category_of, is_share, says_correct, task_of
 from tracker.readers.lines import foreign, listed
 from tracker.readers.lm_choices import Choice, letter
@@ -308,14 +308,15 @@ def _generated_tokens(tokens: Any) -> int | None:
 
 
 def _image(images: Any) -> str | None:
-    """Key of the one image of a question: its path, else the hash of its bytes."""
+    """Key of the one image of a question: its address or relative path, else the hash of its bytes, else the end of its path on one machine."""
     listed = _list(images)
     if len(listed) != 1 or not isinstance(listed[0], dict):
         return None
     path, held = listed[0].get("path"), listed[0].get("bytes")
-    if isinstance(path, str) and path:
-        return path
-    return f"sha256:{hashlib.sha256(held).hexdigest()[:32]}" if isinstance(held, bytes) and held else None
+    named = image_place(path) if isinstance(path, str) and path else None
+    if named is not None and (named == path or not held):
+        return named
+    return f"sha256:{hashlib.sha256(held).hexdigest()[:32]}" if isinstance(held, bytes) and held else named
 
 
 def _literal(value: Any) -> Any:
