@@ -333,6 +333,32 @@ def test_folders_of_others_are_left_alone(tmp_path: Path, files: dict[str, Any])
     assert not sources(READER, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"details": [{"answer": "x"}], "n": 3},
+        {"details": [{"prompt": "x", "model": "m"}]},
+        {"details": {"0": {"text": "x"}}, "name": "x"},
+        {"details": [{"pred": "a"}]},
+    ],
+    ids=str,
+)
+def test_details_of_others_make_no_work_directory(tmp_path: Path, value: Any) -> None:
+    _write(tmp_path / "results" / "a" / "x.json", value)
+    assert not sources(READER, tmp_path)
+    assert not sources(READER, tmp_path / "results" / "a")
+
+
+def test_results_of_others_beside_details_are_left_alone(tmp_path: Path) -> None:
+    details = {"type": "GEN", "0": {"prompt": "Q", "predictions": "A", "references": "A", "correct": True}}
+    _write(tmp_path / "results" / "a" / "x.json", {"accuracy": 100.0, "details": details})
+    _write(tmp_path / "results" / "b" / "z.json", {"details": details, "accuracy": 100})
+    _write(tmp_path / "results" / "a" / "y.json", {"accuracy": 0.5, "task": "other"})
+    found = sources(READER, tmp_path)
+    assert {path.name for one in found for path in (*one.files, *one.claims)} == {"x.json", "z.json"}
+    assert [(one.files, one.mapping) for one in sources(READER, tmp_path / "results")] == [(one.files, one.mapping) for one in found]
+
+
 def test_prompts_are_taken_apart_only_where_it_is_certain() -> None:
     one = "Which?\nA. red\nB. blue\nAnswer:"
     assert asked(one) == ("Which?", ["red", "blue"])

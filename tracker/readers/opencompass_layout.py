@@ -28,7 +28,10 @@ _PREDICTIONS = re.compile(
     rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"\d+"\s*:\s*\{\s*"(?:origin_prompt|in-context examples|testing input|label: [^"]*|prediction|gold|prompt)"'
 )
 _TMP_LINE = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\{\s*"idx"\s*:')
-_DETAILS = re.compile(rb'"details"\s*:\s*(?:\{\s*"(?:type|\d+)"\s*:|\[\s*\{\s*"(?:pred|prompt|example_abbr|answer|origin_prompt)")')
+_DETAILS = re.compile(rb'"details"\s*:\s*(?:\{\s*"(?:type|\d+)"\s*:|\[\s*\{\s*"(?:pred|example_abbr|origin_prompt)")')
+_METRIC = re.compile(rb'"[^"]+"\s*:\s*-?\d')
+_LAST_METRIC = re.compile(rb'[}\]]\s*,(?:\s*"[^"]+"\s*:\s*[^{}\[\]]*?,)??\s*"[^"]+"\s*:\s*-?\d[^{}\[\]]*\}\s*\Z')
+"""A number after details, at the end of a file."""
 _CONFIG = re.compile(rb"(?s)\bdatasets\s*=\s*\[.*\b(?:abbr|reader_cfg|infer_cfg|eval_cfg)\s*=")
 _SHARD = re.compile(r"(?P<base>.+)_(?P<part>\d+)")
 _LEFTOVER = re.compile(r"tmp_(?P<dataset>.+)\.jsonl?")
@@ -79,10 +82,10 @@ def work_of(root: Path, model: str | None = None) -> Work | None:
     tables = [path for path in summaries if _is_summary(path)]
     ours = any(is_predictions(path) for _, path in predictions)
     configs = sorted(_files(root / "configs", ".py"), reverse=True)[:CONFIGS]
-    if not ours and not (
-        results and (tables or any(_is_config(path) for path in configs) or any(_has_details(path) for _, path in results))
-    ):
-        return None
+    if not ours and not (results and (tables or any(_is_config(path) for path in configs))):
+        results = [(name, path) for name, path in results if _has_details(path)]
+        if not results:
+            return None
     listed = {name for path in tables[-1:] for name, *_ in summary_rows(path)}
     others = [path for path in _files(root / "summary", ".txt", ".md", ".csv") if path not in tables[-1:]]
     return Work(
@@ -237,11 +240,21 @@ def _is_summary(path: Path) -> bool:
 
 def _has_details(path: Path) -> bool:
     head = _head(path)
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and _DETAILS.search(head) is not None
+    match = _DETAILS.search(head) if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else None
+    return match is not None and (_METRIC.search(head, 0, match.start()) is not None or _LAST_METRIC.search(_tail(path)) is not None)
 
 
 def _is_config(path: Path) -> bool:
     return _CONFIG.search(_head(path)) is not None
+
+
+def _tail(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(stream.seek(0, os.SEEK_END) - HEAD, 0))
+            return stream.read()
+    except OSError:
+        return b""
 
 
 def _head(path: Path) -> bytes:
