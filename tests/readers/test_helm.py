@@ -451,6 +451,18 @@ def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     assert not sources(READER, folder)
 
 
+@pytest.mark.parametrize("spec", [None, {"adapter_spec": {"max_tokens": 1}}, {"name": " "}, 3])
+def test_the_folder_is_in_the_mapping_where_its_name_counts(tmp_path: Path, spec: Any) -> None:
+    """Renaming such a folder changes what is read, and so must be seen."""
+    more = {} if spec is None else {"run_spec": spec}
+    for name in ("boolq:model=a_b", "imdb:model=a_c"):
+        folder = _write(tmp_path / name, scenario_state={"request_states": [_state()]}, **more)
+        (source,) = sources(READER, folder)
+        assert source.mapping == {"folder": name}
+    named = _write(tmp_path / "other", scenario_state={"request_states": [_state()]}, run_spec={"name": "boolq:model=a_b"})
+    assert sources(READER, named)[0].mapping == {}
+
+
 def test_one_folder_is_one_source_with_all_its_files() -> None:
     folder = next(one for one in _real_folders() if (one / "display_predictions.json").exists())
     (source,) = sources(READER, folder)

@@ -130,6 +130,22 @@ def test_a_renamed_file_is_known_by_its_columns(tmp_path: Path) -> None:
     assert [(batch.run.benchmark, batch.records.num_rows) for batch in batches] == [("arc:easy", 3)]
 
 
+def test_the_folder_is_in_the_mapping_where_its_name_counts(tmp_path: Path) -> None:
+    """A results file that names no model leaves it to the folder; renaming that changes what is read, and so must be seen."""
+    unnamed = _results()
+    general = unnamed["config_general"]
+    unnamed["config_general"] = {name: one for name, one in general.items() if name not in {"model_name", "model_config"}}
+    unnamed["results"]["other|0"] = {"acc": 0.5}
+    found = sources(READER, _written(tmp_path / "unnamed", _now(), unnamed))
+    assert len(found) == 2
+    assert {source.mapping["model"] for source in found} == {"org/small-1b"}
+    named = _results()
+    named["results"]["other|0"] = {"acc": 0.5}
+    found = sources(READER, _written(tmp_path / "named", _now(), named))
+    assert len(found) == 2
+    assert not any("model" in source.mapping for source in found)
+
+
 def test_tasks_without_details_are_runs_without_records(tmp_path: Path) -> None:
     document = _results()
     document["results"] |= {"mmlu:_average|5": {"acc": 0.5, "acc_stderr": 0.01}, "helm|boolq|0": {"em": 0.25}, "all": {"acc": 0.5}}

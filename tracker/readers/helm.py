@@ -5,6 +5,7 @@ One folder is one source. It holds a run per split and perturbation. Facts and d
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.batch import Refusal, RunHeader, Source
 from tracker.errors import InputError
-from tracker.readers.base import place_of
+from tracker.readers.base import HEAD_BYTES, place_of
 from tracker.readers.helm_rows import Answer, Place, Rows, by_run, joined, judged, shown
 from tracker.readers.helm_spec import Spec, main_split, perturbation_name, perturbed, scores_of
 from tracker.readers.lines import LFS_POINTER, json_document
@@ -42,6 +43,7 @@ _MARKS = {
     TOTALS: re.compile(rb'"name"\s*:\s*\{\s*"name"\s*:'),
     SPEC: re.compile(rb'"(?:scenario_spec|adapter_spec)"\s*:'),
 }
+_RUN_NAME = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"name"\s*:\s*"\s*[^"\s]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class HelmReader:
         root = folder.path.resolve()
         files = tuple(root / name for name in (*found, *beside, *instead))
         claims = tuple(root / name for name in BESIDE if name in folder.names)
-        named = {} if SPEC in folder.names else {"folder": root.name}  # it names the run
+        named = {} if SPEC in folder.names and _names_run(folder.head(SPEC)) else {"folder": root.name}  # it names the run
         return (Source(reader=self.name, uri=str(files[0]), files=files, mapping=named, claims=claims),)
 
     def read(self, source: Source, study: Study) -> Iterator[Batch | Refusal]:  # noqa: ARG002 - part of what a reader is
@@ -76,6 +78,15 @@ def _is_ours(name: str, head: bytes) -> bool:
     if name in OWN_NAMES and (head.startswith(LFS_POINTER) or not head.strip()):
         return True
     return _MARKS[name].search(head) is not None or (name in OWN_NAMES and head.lstrip()[:1] in {b"{", b"["})
+
+
+def _names_run(head: bytes) -> bool:
+    """Whether run_spec.json names its run, so that the folder's name does not count; of a long one by its beginning, where HELM puts the name."""
+    try:
+        document = json.loads(head.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return len(head) >= HEAD_BYTES and _RUN_NAME.match(head) is not None
+    return isinstance(document, dict) and bool((text(document.get("name")) or "").strip())
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Batch, Refusal, RunHeader, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers.base import is_special, place_of, resolved
-from tracker.readers.lighteval_results import NO_RESULTS, STAMP, Results, is_results, read_results, results_tasks, task_of
+from tracker.readers.lighteval_results import NO_RESULTS, STAMP, Results, is_results, names_model, read_results, results_tasks, task_of
 from tracker.readers.lighteval_rows import Details
 from tracker.readers.lines import LFS_POINTER
 from tracker.readers.single import run_batches
@@ -75,7 +75,7 @@ class LightevalReader:
         for path in details:
             match = DETAILS.match(path.name)
             files = (path, *([results] if results is not None else []))
-            named = {} if results is not None else {"model": _model_folder(path)}
+            named = _named(path, results)
             yield Source(reader=self.name, uri=str(path), files=files, mapping={"task": match["task"] if match else None} | named)
 
     def _rest(self, path: Path, details: Sequence[Path]) -> Source | None:
@@ -84,13 +84,20 @@ class LightevalReader:
         try:
             tasks = results_tasks(path)
         except InputError:
-            return None if details else Source(reader=self.name, uri=str(path), files=(path,), mapping={"sampled": sampled})
-        if not (set(tasks) - set(sampled)):
+            tasks = None
+        if tasks is None and details:
             return None
-        return Source(reader=self.name, uri=str(path), files=(path,), mapping={"sampled": sampled})
+        if tasks is not None and not (set(tasks) - set(sampled)):
+            return None
+        return Source(reader=self.name, uri=str(path), files=(path,), mapping={"sampled": sampled} | _named(path, path))
 
 
 READER = LightevalReader()
+
+
+def _named(path: Path, results: Path | None) -> dict[str, Any]:
+    """The folder's name where it names the model, because no results file does: another name is another run."""
+    return {} if results is not None and names_model(results) else {"model": _model_folder(path)}
 
 
 def results_of(details: Path) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from json import JSONDecoder
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +30,7 @@ _CORRECT = re.compile(
     r"acc_golds_likelihood|mc1|simpleqa_judge|prompt_level_(?:strict|loose)_acc|ruler_match_(?:any|all))",
     re.IGNORECASE,
 )
+_GENERAL = re.compile(rb'"config_general"\s*:\s*')
 _RESULTS = re.compile(rb'\n  "results"\s*:\s*')
 
 
@@ -156,6 +158,20 @@ def results_tasks(path: Path) -> list[str]:
             return read_results(path).tasks
         return Results({"results": value}).tasks
     return read_results(path).tasks
+
+
+def names_model(path: Path) -> bool:
+    """Whether a results file names its model, by its head where that is enough; not where it is no such file."""
+    try:
+        head = read_head(path)
+        match = _GENERAL.search(head)
+        if match is not None:
+            with suppress(ValueError, RecursionError):
+                value, _ = JSONDecoder().raw_decode(head[match.end() :].decode("utf-8", "replace"))
+                return Results({"config_general": value}).model() is not None
+        return read_results(path).model() is not None
+    except (InputError, OSError):
+        return False
 
 
 def is_results(head: bytes) -> bool:
