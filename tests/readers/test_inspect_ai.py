@@ -586,6 +586,24 @@ def test_other_files_are_left_to_others_and_indexes_are_claimed(tmp_path: Path) 
     assert [one.name for one in first.claims] == ["logs.json"]
 
 
+def test_archives_and_indexes_of_others_are_left_to_others(tmp_path: Path) -> None:
+    for number, member in enumerate(("samples/", "samples/1.png", "samples/1.json", "_journal/x", "summaries.json/x")):
+        _zip(tmp_path / f"{number}.zip", {member: b"x"}, 8, _deflate)
+    assert sources(READER, tmp_path) == []
+    _zip(tmp_path / "a.eval", _members(), 8, _deflate)
+    row = json.dumps({"model": "m", "benchmark": "b", "question_id": "1", "correct": True})
+    for name in ("logs.json", "listing.json", "eval-set.json", ".eval-set-id"):
+        (tmp_path / name).write_text(row)
+    (source,) = sources(READER, tmp_path)
+    assert source.claims == ()
+    for name in ("logs.json", "listing.json"):
+        (tmp_path / name).write_text(json.dumps({"a.eval": HEADER}))
+    (tmp_path / "eval-set.json").write_text(json.dumps({"eval_set_id": "x", "tasks": []}))
+    (tmp_path / ".eval-set-id").write_text("5nMCHGP9JVyFm9cmGPCTxh")
+    (source,) = sources(READER, tmp_path)
+    assert len(source.claims) == 4
+
+
 def test_links_to_one_log_are_one_source(tmp_path: Path) -> None:
     _zip(tmp_path / "a.eval", _members(), 8, _deflate)
     (tmp_path / "b.eval").symlink_to(tmp_path / "a.eval")

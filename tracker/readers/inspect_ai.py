@@ -37,7 +37,6 @@ LARGEST_DOCUMENT = 2 << 30
 """Bytes of a `.json` log that are taken into memory."""
 ENOUGH_MARKS = 4
 """Of five marks, so that one damaged byte does not hide a log."""
-SIDECARS = frozenset({"logs.json", "listing.json", "eval-set.json", ".eval-set-id"})
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _FIRST_KEY = re.compile(rb'\A\{\s*"(?:version|status|eval|plan|error|invalidated)"\s*:')
 _SPEC = re.compile(
@@ -47,6 +46,18 @@ _STATUS = re.compile(rb'"status"\s*:\s*"(?:started|success|cancelled|error)"')
 _OWN = re.compile(rb'"(?:task_id|run_id|created|dataset)"\s*:')
 _PLAN = re.compile(rb'"plan"\s*:\s*\{')
 _INDEX = re.compile(rb'\{\s*"[^"]*\.(?:eval|json)"\s*:')
+_EMPTY_INDEX = re.compile(rb"\{\s*\}\s*\Z")
+_EVAL_SET = re.compile(rb'\{\s*"eval_set_id"\s*:\s*"')
+_EVAL_SET_ID = re.compile(rb"[\w.-]{1,128}\s*\Z")
+SIDECARS = {
+    "logs.json": (_INDEX, _EMPTY_INDEX),
+    "listing.json": (_INDEX, _EMPTY_INDEX),
+    "eval-set.json": (_EVAL_SET,),
+    ".eval-set-id": (_EVAL_SET_ID,),
+}
+"""Indexes of logs: their names, and how their content begins."""
+_MEMBER = re.compile(r"_journal/start\.json|header\.json|samples/.+_epoch_\d+\.json")
+"""First members of a log whose name does not say that it is one."""
 _MARKS = (_FIRST_KEY, _STATUS, _SPEC, _OWN, _PLAN)
 _HEADER, _START = "header.json", "_journal/start.json"
 
@@ -62,7 +73,7 @@ class InspectReader:
         """One source per log. Indexes of logs (`logs.json`, `listing.json`, `eval-set.json`) belong to the first."""
         root = folder.path.resolve()
         places = list(dict.fromkeys(resolved(root / name) for name in folder.names if is_log(name, folder.head(name))))
-        sidecars = tuple(root / name for name in folder.names if name in SIDECARS and root / name not in places)
+        sidecars = tuple(root / name for name in folder.names if root / name not in places and _is_sidecar(name, folder))
         return [
             Source(reader=self.name, uri=str(place), files=(place,), claims=sidecars if not at else ()) for at, place in enumerate(places)
         ]
@@ -95,13 +106,19 @@ def is_log(name: str, head: bytes) -> bool:
     """Whether a file is a log, by its first bytes; a pointer or an empty file is known by its name and refused when read."""
     if head.startswith(MAGIC):
         first = first_name(head)
-        return name.endswith(".eval") or (first is not None and first.startswith(FIRST_NAMES))
+        return name.endswith(".eval") or (first is not None and _MEMBER.fullmatch(first) is not None)
     if name.endswith(".eval"):
         return not head.strip(_BLANK) or head.startswith(LFS_POINTER) or any(one.encode() in head[:512] for one in FIRST_NAMES)
     start = head.lstrip(_BLANK)
     if not start.startswith(b"{") or b'"eval"' not in start or _INDEX.match(start):
         return False
     return sum(mark.search(start) is not None for mark in _MARKS) >= ENOUGH_MARKS
+
+
+def _is_sidecar(name: str, folder: Folder) -> bool:
+    """Whether a file is an index of logs, by its name and its content."""
+    forms = SIDECARS.get(name, ())
+    return bool(forms) and any(form.match(folder.head(name).lstrip(_BLANK)) for form in forms)
 
 
 @dataclass(slots=True)
