@@ -284,7 +284,12 @@ def test_folders_asked_about_one_by_one_open_each_file_a_few_times(tmp_path: Pat
         _write(tmp_path / "predictions" / f"m{number}" / "d.json", content)
         _write(tmp_path / "results" / f"m{number}" / "d.json", {"accuracy": 1})
     opened: list[Path] = []
-    monkeypatch.setattr(layout, "_head", lambda path: opened.append(path) or path.read_bytes())
+
+    def head(path: Path) -> bytes:
+        opened.append(path)
+        return path.read_bytes()
+
+    monkeypatch.setattr(layout, "_head", head)
     for path in sorted(tmp_path.glob("*/*")):
         found = READER.find(Folder(path, ["d.json"]), Study.empty())
         assert len(found) == ("0" in content)
