@@ -447,7 +447,8 @@ def parquet(*, rows: int = 10, more: int = 0) -> bytes:
     }
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns | {f"column {n}": [0] * rows for n in range(more)}), sink)
-    return sink.getvalue().to_pybytes()
+    raw: bytes = sink.getvalue().to_pybytes()
+    return raw
 
 
 @pytest.mark.parametrize("more", [0, 1000])
