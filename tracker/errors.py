@@ -25,11 +25,14 @@ class TrackrError(Exception):
         super().__init__(message)
         self.message, self.where, self.hint = message, where, hint
 
+    @property
+    def reason(self) -> str:
+        """Message and remedy, without the place."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
     def __str__(self) -> str:
         """One line: place, message, remedy."""
-        place = f"{self.where}: " if self.where else ""
-        remedy = f" ({self.hint})" if self.hint else ""
-        return f"{place}{self.message}{remedy}"
+        return f"{self.where}: {self.reason}" if self.where else self.reason
 
 
 class UsageError(TrackrError):

@@ -15,7 +15,8 @@ import orjson
 from tracker.errors import TrackrError, UsageError
 from tracker.every_eval_ever.document import UNSPECIFIED, Written, document, evaluation_id, primary_metric, target
 from tracker.every_eval_ever.rows import line, row
-from tracker.readers.every_eval_ever_document import OWN, mapping
+from tracker.readers.every_eval_ever_document import OWN
+from tracker.readers.values import as_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -275,7 +276,7 @@ def _is_own(path: Path) -> bool:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return False
-    return mapping(mapping(mapping(found).get("source_metadata")).get("additional_details")).get("exported_by") == OWN
+    return as_mapping(as_mapping(as_mapping(found).get("source_metadata")).get("additional_details")).get("exported_by") == OWN
 
 
 def _is_own_samples(path: Path, where: Target) -> bool:
@@ -285,4 +286,4 @@ def _is_own_samples(path: Path, where: Target) -> bool:
             first = json.loads(stream.readline())
     except (OSError, ValueError):
         return False
-    return str(mapping(first).get("evaluation_id")).endswith(f"/{where.uuid[:8]}")
+    return str(as_mapping(first).get("evaluation_id")).endswith(f"/{where.uuid[:8]}")

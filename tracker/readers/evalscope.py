@@ -190,7 +190,7 @@ class _Run:
         self.files[role].setdefault(subset if benchmark == self.benchmark else stem, path)
 
     def _refuse(self, path: Path, part: str, err: InputError) -> None:
-        reason = f"{err.message} ({err.hint})" if err.hint else err.message
+        reason = err.reason
         line = err.line if isinstance(err, YamlError) else None
         self.refusals.append(Refusal(file=str(path), line=line, reason=f"{part}: {reason}"))
 

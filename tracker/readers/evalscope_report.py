@@ -13,7 +13,7 @@ from tracker.readers.lines import json_document
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
-from tracker.readers.values import NOTHING, number, text, whole
+from tracker.readers.values import NOTHING, as_mapping, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,8 +149,8 @@ def arguments_of(config: Mapping[str, Any], benchmark: str) -> dict[str, Any]:
     """A benchmark's own arguments: as resolved (since 1.12), and as given."""
     found: dict[str, Any] = {}
     for holder in ("resolved_benchmarks", "dataset_args"):
-        mine = _mapping(config.get(holder)).get(benchmark)
-        found |= {name: value for name, value in _mapping(mine).items() if value is not None}
+        mine = as_mapping(config.get(holder)).get(benchmark)
+        found |= {name: value for name, value in as_mapping(mine).items() if value is not None}
     return found
 
 
@@ -167,7 +167,7 @@ def says_correct(name: str) -> bool:
 
 def configuration(config: Mapping[str, Any], arguments: Mapping[str, Any], spec: Mapping[str, Any]) -> Settings:
     """The configuration columns; `spec` is what rows before 1.0 say of their model."""
-    generation, model = _mapping(config.get("generation_config")), _without_master(_mapping(config.get("model_args")))
+    generation, model = as_mapping(config.get("generation_config")), _without_master(as_mapping(config.get("model_args")))
     shots = whole(arguments.get("few_shot_num"))
     limits = {name: generation.get(name) for name in SPELLINGS["max_new_tokens"]}
     return settings_from(
@@ -203,7 +203,7 @@ def settings_of(config: Mapping[str, Any], arguments: Mapping[str, Any], report:
 
 def _prompt(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | None:
     """What was put around the questions on purpose, spelled as for lm-evaluation-harness."""
-    generation = _mapping(config.get("generation_config"))
+    generation = as_mapping(config.get("generation_config"))
     parts = []
     template = text(config.get("chat_template"))
     if template:
@@ -216,8 +216,8 @@ def _prompt(config: Mapping[str, Any], arguments: Mapping[str, Any]) -> str | No
 
 def _is_graded(semantics: Any) -> bool:
     """Whether a metric's stated meaning lets it be a share of right answers."""
-    stated = _mapping(semantics)
-    most = number(_mapping(stated.get("value_range")).get("max")).value
+    stated = as_mapping(semantics)
+    most = number(as_mapping(stated.get("value_range")).get("max")).value
     return (
         stated.get("kind") in (None, "quality") and stated.get("direction") in (None, "higher_is_better") and (most is None or most == 1.0)
     )
@@ -247,10 +247,6 @@ def _objects(holder: Mapping[str, Any], *names: str) -> list[Mapping[str, Any]]:
 def _without_master(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """`master` is the main branch of a ModelScope repository."""
     return {name: value for name, value in arguments.items() if not (name == "revision" and value == "master")}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _sha(words: str) -> str:

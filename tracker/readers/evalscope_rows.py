@@ -20,7 +20,7 @@ from tracker.readers.lines import json_lines, raw_lines
 from tracker.readers.lm_answers import OPTION_FIELDS, TEXT_FIELDS
 from tracker.readers.lm_choices import letter
 from tracker.readers.single import chunk_of
-from tracker.readers.values import best, content_hash, json_text, number, option_list, p_gold, text, whole
+from tracker.readers.values import as_mapping, best, content_hash, json_text, number, option_list, p_gold, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -113,7 +113,7 @@ class Subset:
                 yield str(path), Refusal(file=str(path), reason=reason)
         except InputError as err:
             self.damage.append(f"{path.parent.parent.name}/{path.name}: {err.message}")
-            reason = f"{err.message} ({err.hint})" if err.hint else err.message
+            reason = err.reason
             yield str(path), Refusal(file=str(path), reason=reason)
 
     def _row(self, line: Line, path: Path) -> dict[str, Any] | Refusal:
@@ -154,16 +154,16 @@ class Subset:
         return made
 
     def _modern(self, row: Mapping[str, Any], index: Any, timing: Timing | None, shots: str) -> dict[str, Any]:
-        sample = _mapping(row.get("sample_score"))
-        score = _mapping(sample.get("score"))
-        output = _mapping(row.get("model_output"))
+        sample = as_mapping(row.get("sample_score"))
+        score = as_mapping(sample.get("score"))
+        output = as_mapping(row.get("model_output"))
         timing = timing or timing_of(row)
         group = sample.get("group_id")
         question = group if isinstance(group, int | str) and not isinstance(group, bool) else index
         if question == index and self.repeats is not None and self.repeats > 1 and not sample and isinstance(index, int):
             question = index // self.repeats
         asked = self.template.asked(row.get("messages"), shots)
-        metadata = _mapping(sample.get("sample_metadata")) or _mapping(row.get("metadata"))
+        metadata = as_mapping(sample.get("sample_metadata")) or as_mapping(row.get("metadata"))
         response = text(score.get("prediction")) if sample else None
         target = row.get("target")
         gold = target[0] if isinstance(target, list) and len(target) == 1 else target
@@ -182,9 +182,9 @@ class Subset:
         }
 
     def _older(self, row: Mapping[str, Any], index: Any, choice: Mapping[str, Any], place: int) -> dict[str, Any]:
-        raw = _mapping(row.get("raw_input"))
-        review = _mapping(choice.get("review"))
-        content = _mapping(choice.get("message")).get("content")
+        raw = as_mapping(row.get("raw_input"))
+        review = as_mapping(choice.get("review"))
+        content = as_mapping(choice.get("message")).get("content")
         options = next((found for name in OPTION_FIELDS if isinstance(raw.get(name), list | dict) and (found := _options(raw[name]))), None)
         asked = next((raw[name] for name in TEXT_FIELDS if isinstance(raw.get(name), str) and raw[name].strip()), None)
         gold = review.get("gold")
@@ -276,12 +276,12 @@ class Subset:
 
 def timing_of(row: Mapping[str, Any]) -> Timing:
     """Timing and tokens of a prediction, by either version's names; of a review the last message tells them."""
-    output = _mapping(row.get("model_output"))
-    usage = _mapping(output.get("usage")) or _mapping(row.get("usage"))
-    perf = _mapping(output.get("perf_metrics"))
+    output = as_mapping(row.get("model_output"))
+    usage = as_mapping(output.get("usage")) or as_mapping(row.get("usage"))
+    perf = as_mapping(output.get("perf_metrics"))
     messages = row.get("messages")
     if not perf and isinstance(messages, list) and messages and isinstance(messages[-1], dict):
-        perf = _mapping(messages[-1].get("perf_metrics"))
+        perf = as_mapping(messages[-1].get("perf_metrics"))
     asked = _first(usage, perf, ("input_tokens", "prompt_tokens"))
     made = _first(usage, perf, ("output_tokens", "completion_tokens"))
     if not asked and not made:
@@ -337,7 +337,7 @@ def _answer(output: Mapping[str, Any], messages: Any) -> str | None:
     """The text that the model gave."""
     choices = output.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        message = _mapping(choices[0].get("message"))
+        message = as_mapping(choices[0].get("message"))
         return said_by([{**message, "role": "assistant"}], "assistant")[0]
     return said_by(messages, "assistant")[0]
 
@@ -386,7 +386,3 @@ def _options(value: Any) -> list[str] | None:
 def _first(usage: Mapping[str, Any], perf: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     found = [whole(holder.get(name)) for holder in (usage, perf) for name in names]
     return next((one for one in found if one is not None and one >= 0), None)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -21,7 +21,7 @@ from tracker.readers.lm_results import parse_model_args
 from tracker.readers.lm_rules import has_other_scale, is_binary, measures_text
 from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
-from tracker.readers.values import number, text, whole
+from tracker.readers.values import as_count, as_mapping, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ class Document:
     @cached_property
     def library(self) -> str | None:
         """Name of the evaluation library."""
-        return _known(mapping(self.raw.get("eval_library")).get("name"))
+        return _known(as_mapping(self.raw.get("eval_library")).get("name"))
 
     @cached_property
     def framework(self) -> str | None:
@@ -131,8 +131,8 @@ class Document:
     @cached_property
     def model(self) -> str | None:
         """The model as the document names it; an adapter goes before its base, as lm-eval's own files name it."""
-        info = mapping(self.raw.get("model_info"))
-        spelled = text(mapping(info.get("additional_details")).get("model_name")) if self.own else None
+        info = as_mapping(self.raw.get("model_info"))
+        spelled = text(as_mapping(info.get("additional_details")).get("model_name")) if self.own else None
         if not self.own and (self.library or "").lower() in LM_EVAL:
             spelled = next((adapter for name in ("peft", "delta") if (adapter := text(self._model_args.get(name)))), None)
         name, developer = _known(info.get("name")), _known(info.get("developer"))
@@ -172,7 +172,7 @@ class Document:
         """The run of one benchmark, without what its rows tell."""
         mine = self.of_benchmark(benchmark)
         details = self._source if self.own else {}
-        library = mapping(self.raw.get("eval_library"))
+        library = as_mapping(self.raw.get("eval_library"))
         times = [one for one in (instant(self.raw.get("evaluation_timestamp")), *(result.timestamp for result in mine)) if one]
         return RunHeader(
             model=model,
@@ -192,16 +192,16 @@ class Document:
     @cached_property
     def _model_args(self) -> Mapping[str, Any]:
         """Model arguments of lm-eval, which its converter keeps as text."""
-        given = mapping(mapping(self.raw.get("model_info")).get("additional_details")).get("model_args")
+        given = as_mapping(as_mapping(self.raw.get("model_info")).get("additional_details")).get("model_args")
         return parse_model_args(_literal(given) if isinstance(given, str) and given.lstrip().startswith("{") else given)
 
     @cached_property
     def _source(self) -> Mapping[str, Any]:
-        return mapping(mapping(self.raw.get("source_metadata")).get("additional_details"))
+        return as_mapping(as_mapping(self.raw.get("source_metadata")).get("additional_details"))
 
     @cached_property
     def _detailed(self) -> Mapping[str, Any]:
-        return mapping(self.raw.get("detailed_evaluation_results"))
+        return as_mapping(self.raw.get("detailed_evaluation_results"))
 
     def _expected(self, mine: Sequence[Result]) -> int | None:
         """How many questions the source declares: only lm-eval's and trackr's own counts are known to be of questions."""
@@ -213,14 +213,14 @@ class Document:
 
     def _configuration(self, mine: Sequence[Result]) -> Settings:
         """The configuration columns. What trackr wrote is taken as it is; elsewhere the usual spellings are looked for."""
-        info = mapping(mapping(self.raw.get("model_info")).get("additional_details"))
+        info = as_mapping(as_mapping(self.raw.get("model_info")).get("additional_details"))
         generation = next((result.generation for result in mine if result.generation), {})
-        details = mapping(generation.get("additional_details"))
+        details = as_mapping(generation.get("additional_details"))
         if self.own:
             given = {**info, **details}
             return _own_configuration(given)
         tokens = SPELLINGS["max_new_tokens"]
-        args = {name: mapping(generation.get("generation_args")).get(name) for name in tokens}
+        args = {name: as_mapping(generation.get("generation_args")).get(name) for name in tokens}
         return settings_from(args, self._model_args, details, {name: value for name, value in info.items() if name not in tokens})
 
     def _settings(self, mine: Sequence[Result]) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def read_document(path: Path) -> Document:
     listed = raw.get("evaluation_results")
     if not isinstance(listed, list):
         raise SourceFormatError(str(path), "evaluation_results", "a list of results", listed)
-    own = text(mapping(mapping(raw.get("source_metadata")).get("additional_details")).get("exported_by")) == OWN
+    own = text(as_mapping(as_mapping(raw.get("source_metadata")).get("additional_details")).get("exported_by")) == OWN
     results: list[Result] = []
     problems: list[tuple[str, str]] = []
     for position, entry in enumerate(listed):
@@ -287,11 +287,6 @@ def instant(value: Any) -> datetime | None:
         return None
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """An object, or an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
 def _result(entry: Any, *, own: bool) -> Result | str:
     """An entry, or what is wrong with it."""
     if not isinstance(entry, dict):
@@ -299,19 +294,19 @@ def _result(entry: Any, *, own: bool) -> Result | str:
     name = text(entry.get("evaluation_name"))
     if not name or not name.strip():
         return "expected a name of the evaluation (evaluation_name), found none"
-    details = mapping(entry.get("score_details"))
+    details = as_mapping(entry.get("score_details"))
     found = number(None if isinstance(details.get("score"), bool) else details.get("score"))
     if found == (None, None):
         return f"{name}: expected a number as score_details.score, found {details.get('score')!r:.80}"
     result_id = text(entry.get("evaluation_result_id")) or None
-    config = mapping(entry.get("metric_config"))
-    source = mapping(entry.get("source_data"))
+    config = as_mapping(entry.get("metric_config"))
+    source = as_mapping(entry.get("source_data"))
     benchmark, filtered = (name, None) if own else split_name(name, result_id)
     dataset = text(source.get("dataset_name"))
     metric = _metric(config, name, result_id)
     if not own and dataset and _is_metric_word(benchmark):
         metric, benchmark = benchmark, dataset
-    uncertainty = mapping(details.get("uncertainty"))
+    uncertainty = as_mapping(details.get("uncertainty"))
     stderr = uncertainty.get("standard_error")
     return Result(
         id=result_id,
@@ -322,9 +317,9 @@ def _result(entry: Any, *, own: bool) -> Result | str:
         value=found.value,
         special=found.special,
         stderr=number(stderr.get("value") if isinstance(stderr, dict) else stderr).value,
-        n=_count(uncertainty.get("num_samples"), source.get("samples_number")),
+        n=as_count(uncertainty.get("num_samples"), source.get("samples_number")),
         config=config,
-        generation=mapping(entry.get("generation_config")),
+        generation=as_mapping(entry.get("generation_config")),
         timestamp=instant(entry.get("evaluation_timestamp")),
     )
 
@@ -370,10 +365,6 @@ def _bound(value: Any) -> float | None:
     """A bound; the schema writes infinite ones as text."""
     found = number(None if isinstance(value, bool) else value)
     return {"inf": math.inf, "-inf": -math.inf}.get(found.special or "", found.value)
-
-
-def _count(*values: Any) -> int | None:
-    return next((found for value in values if (found := whole(value)) is not None and found >= 0), None)
 
 
 def _known(value: Any) -> str | None:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tracker.readers.every_eval_ever_document import INSPECT, LM_EVAL, mapping
+from tracker.readers.every_eval_ever_document import INSPECT, LM_EVAL
 from tracker.readers.lm_rules import graded
-from tracker.readers.values import json_text, number, text, truth, whole
+from tracker.readers.values import as_mapping, json_text, number, text, truth, whole
 
 if TYPE_CHECKING:
     from tracker.readers.every_eval_ever_document import Document
@@ -41,7 +41,7 @@ def restored(row: Any) -> Any:
     """
     if not isinstance(row, dict) or row.get("evaluation_result_id") is not None:
         return row
-    metadata = mapping(row.get("metadata"))
+    metadata = as_mapping(row.get("metadata"))
     if METRICS not in metadata:
         return row
     filtered = text(metadata.get("filter")) or "none"
@@ -70,7 +70,7 @@ def _metrics(words: Any) -> dict[str, Any]:
 
 def score_of(row: dict[str, Any]) -> Number:
     """The score of a row."""
-    value = mapping(row.get("evaluation")).get("score")
+    value = as_mapping(row.get("evaluation")).get("score")
     return number(None if isinstance(value, bool) else value)
 
 
@@ -82,13 +82,13 @@ def failure(row: dict[str, Any], document: Document) -> str | None:
     error = text(row.get("error"))
     if not error or (row.get("evaluation_result_id") is not None and (document.library or "").lower() in INSPECT):
         return None
-    evaluation = mapping(row.get("evaluation"))
+    evaluation = as_mapping(row.get("evaluation"))
     return error if truth(evaluation.get("is_correct")) is not True and not score_of(row).value else None
 
 
 def asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
     """Text, options and reference."""
-    asked = mapping(row.get("input"))
+    asked = as_mapping(row.get("input"))
     choices = asked.get("choices")
     options = [text(one) or "" for one in choices] if isinstance(choices, list) and choices else None
     references = asked.get("reference")
@@ -97,7 +97,7 @@ def asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
     if gold is not None and options and gold not in options and (document.library or "").lower() in LM_EVAL and not document.own:
         position = whole(gold)  # lm-eval's target of a multiple-choice task
         gold = chr(65 + position) if position is not None and 0 <= position < min(len(options), 26) else gold
-    metadata = mapping(row.get("metadata"))
+    metadata = as_mapping(row.get("metadata"))
     raw = text(asked.get("raw"))
     return {
         "text": raw or None,
@@ -111,7 +111,7 @@ def asked(row: dict[str, Any], document: Document) -> dict[str, Any]:
 
 def answered(row: dict[str, Any], document: Document) -> dict[str, Any]:
     """Response, extracted answer, tokens and time."""
-    output = mapping(row.get("output")).get("raw")
+    output = as_mapping(row.get("output")).get("raw")
     given = [one for one in output if one is not None] if isinstance(output, list) else [] if output is None else [output]
     response = text(given[0]) if len(given) == 1 else json_text(given) if given else _last_words(row.get("messages"))
     return {"response": response, "prediction": _extracted(row, response), **_usage(row), "latency_s": _latency(row, document)}
@@ -135,7 +135,7 @@ def _extracted(row: dict[str, Any], response: str | None) -> str | None:
 
 def _usage(row: dict[str, Any]) -> dict[str, Any]:
     """Tokens; all zero is what converters write where nothing was counted."""
-    usage = mapping(row.get("token_usage"))
+    usage = as_mapping(row.get("token_usage"))
     read, written = usage.get("input_tokens"), usage.get("output_tokens")
     if not read and not written:
         read = written = None
@@ -144,7 +144,7 @@ def _usage(row: dict[str, Any]) -> dict[str, Any]:
 
 def _latency(row: dict[str, Any], document: Document) -> float | None:
     """Seconds. Inspect's converter writes waiting as latency and working as generation: working is the answer's time; others may have only one."""
-    performance = mapping(row.get("performance"))
+    performance = as_mapping(row.get("performance"))
     total, working = number(performance.get("latency_ms")).value, number(performance.get("generation_time_ms")).value
     found = working if total is None or (working is not None and (document.library or "").lower() in INSPECT) else total
     return None if found is None else found / 1000

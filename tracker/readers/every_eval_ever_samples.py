@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracker.batch import Refusal
 from tracker.readers import helm_spec, keys
-from tracker.readers.every_eval_ever_document import HELM, INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, mapping, metric_of, split_name
+from tracker.readers.every_eval_ever_document import HELM, INSPECT, LM_EVAL, NO_DOCUMENT, UNNAMED, metric_of, split_name
 from tracker.readers.every_eval_ever_rows import FURTHER, METRICS, NO_SCORE, answered, asked, failure, own_columns, restored, score_of
 from tracker.readers.lines import json_lines
 from tracker.readers.lm_rules import has_other_scale
-from tracker.readers.values import NOTHING, number, text, truth, whole
+from tracker.readers.values import NOTHING, as_mapping, number, text, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ class Samples:
             self.rows += 1
             if self._is_of_another(row):
                 continue
-            if whole(mapping(row.get("metadata")).get("epoch")) == 0:
+            if whole(as_mapping(row.get("metadata")).get("epoch")) == 0:
                 self.first_epoch = 0
             place = self._place(row)
             seen = self.metrics.setdefault(place.run, {}).setdefault(place.metric, Seen(result=place.result))
@@ -177,7 +177,7 @@ class Samples:
         evaluation_id, model = text(row.get("evaluation_id")) or None, text(row.get("model_id")) or None
         document = self.document_of(evaluation_id)
         result = document.result(result_id, name)
-        metadata = mapping(row.get("metadata"))
+        metadata = as_mapping(row.get("metadata"))
         if result is not None:
             benchmark, metric = result.benchmark, result.label
         else:
@@ -241,12 +241,12 @@ class Samples:
             **asked(row, document),
             **answered(row, document),
         }
-        for name, score in (*mapping(row.get(FURTHER)).items(), *others.items()):
+        for name, score in (*as_mapping(row.get(FURTHER)).items(), *others.items()):
             native[f"scores.{name}"] = score
         if place.metric is not None and place.metric != self.primary[place.run]:
             native[f"scores.{place.metric}"] = score_of(row).value
         if document.own:
-            native |= own_columns(mapping(row.get("metadata")))
+            native |= own_columns(as_mapping(row.get("metadata")))
         return native
 
     def _judged(self, row: dict[str, Any], place: Place, document: Document) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class Samples:
             return {"correct": None, "score": None, "status": "failed", "score_rule": None}
         if place.metric is None or place.metric != self.primary[place.run]:
             return {"correct": None, "score": None, "status": None, "score_rule": None}
-        score, said = score_of(row), truth(mapping(row.get("evaluation")).get("is_correct"))
+        score, said = score_of(row), truth(as_mapping(row.get("evaluation")).get("is_correct"))
         value: float | None = score.value
         agrees = value in {0.0, 1.0} and said == (value == 1.0)
         correct = said if agrees and self.metrics[place.run][place.metric].says_right else None
@@ -263,7 +263,7 @@ class Samples:
             correct = said
         rule = place.metric if place.result is not None or place.metric != UNNAMED else "evaluation.score"
         if document.own:
-            metadata = mapping(row.get("metadata"))
+            metadata = as_mapping(row.get("metadata"))
             correct = None if metadata.get("correct") == NO_SCORE else said
             value = None if metadata.get("score") == NO_SCORE else number(metadata.get("score", value)).value
         return {"correct": correct, "score": value if score.special is None else score.special, "status": None, "score_rule": rule}

@@ -104,8 +104,7 @@ class _Files:
         try:
             value = json_document(path)
         except InputError as err:
-            remedy = f" ({err.hint})" if err.hint else ""
-            self.refusals.append(Refusal(file=str(path), reason=f"{err.message}{remedy}"))
+            self.refusals.append(Refusal(file=str(path), reason=err.reason))
             return kind()
         if not isinstance(value, kind):
             wanted = "a list" if kind is list else "an object"

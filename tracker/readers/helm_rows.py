@@ -10,7 +10,7 @@ from tracker.batch import Refusal
 from tracker.readers.helm_spec import SEPARATE, Spec, is_metric, key_of, perturbation_name, primary, says_right, value_of
 from tracker.readers.keys import image_place
 from tracker.readers.lm_choices import letter
-from tracker.readers.values import NOTHING, Number, best, json_text, number, p_gold, text, whole
+from tracker.readers.values import NOTHING, Number, as_list, as_mapping, best, json_text, number, p_gold, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def judged(statistics: Sequence[Any], file: str) -> tuple[dict[Place, Answer], l
     found: dict[Place, Answer] = {}
     refused: list[Refusal] = []
     for position, told in enumerate(statistics, 1):
-        entry = _mapping(told)
+        entry = as_mapping(told)
         place = _place(entry.get("instance_id"), entry.get("perturbation"), entry.get("train_trial_index"))
         if place is None or not isinstance(entry.get("stats"), list):
             refused.append(_bad(file, "entry", position, "an instance_id, a train_trial_index and a list of stats", told))
@@ -56,8 +56,8 @@ def joined(states: Sequence[Any], statistics: Mapping[Place, Answer], file: str)
     answers: dict[tuple[Place, int], Answer] = {}
     refused: list[Refusal] = []
     for position, state in enumerate(states, 1):
-        instance = _mapping(_mapping(state).get("instance"))
-        place = _place(instance.get("id"), instance.get("perturbation"), _mapping(state).get("train_trial_index"))
+        instance = as_mapping(as_mapping(state).get("instance"))
+        place = _place(instance.get("id"), instance.get("perturbation"), as_mapping(state).get("train_trial_index"))
         if place is None:
             refused.append(_bad(file, "request state", position, "an instance with an id and a train_trial_index", state))
             continue
@@ -82,7 +82,7 @@ def _place(instance: Any, perturbation: Any, trial: Any) -> Place | None:
 
 def _add(answer: Answer, stats: Sequence[Any]) -> None:
     for stat in stats:
-        name = _mapping(_mapping(stat).get("name"))
+        name = as_mapping(as_mapping(stat).get("name"))
         metric = text(name.get("name"))
         if metric is None:
             continue
@@ -119,12 +119,12 @@ def _question(spec: Spec, answer: Answer) -> dict[str, Any]:
     if not answer.states:
         return {}
     instance = answer.states[0]["instance"]
-    asked = _mapping(instance.get("input"))
-    references = [one for one in _list(instance.get("references")) if isinstance(one, dict)]
-    outputs = [text(_mapping(one.get("output")).get("text")) for one in references]
-    right = [place for place, one in enumerate(references) if _CORRECT in _list(one.get("tags"))]
+    asked = as_mapping(instance.get("input"))
+    references = [one for one in as_list(instance.get("references")) if isinstance(one, dict)]
+    outputs = [text(as_mapping(one.get("output")).get("text")) for one in references]
+    right = [place for place, one in enumerate(references) if _CORRECT in as_list(one.get("tags"))]
     options = options_of(spec, answer.states[0], outputs)
-    extra = _mapping(instance.get("extra_data"))
+    extra = as_mapping(instance.get("extra_data"))
     return {
         "text": _words(asked),
         "image_key": image_of(asked),
@@ -164,18 +164,18 @@ def _index(options: Sequence[str], wanted: str | None) -> int | None:
 def _answer(spec: Spec, answer: Answer, shown: Mapping[str, Any]) -> dict[str, Any]:
     """What came back, and what it cost."""
     row: dict[str, Any] = {"repetition": answer.place.trial}
-    results = [_mapping(state.get("result")) for state in answer.states]
+    results = [as_mapping(state.get("result")) for state in answer.states]
     times = [number(result.get("request_time")).value for result in results]
     known = [one for one in times if one is not None and one >= 0]
     row["latency_s"] = sum(known) if known and len(known) == len(times) else _value(answer, "inference_runtime")
     row["prompt_tokens"] = _count(answer, "num_prompt_tokens")
     row["generated_tokens"] = _count(answer, "num_completion_tokens", "num_output_tokens")
     asked = any("request" in state for state in answer.states)
-    if asked and not any(result.get("success") is not False and _list(result.get("completions")) for result in results):
+    if asked and not any(result.get("success") is not False and as_list(result.get("completions")) for result in results):
         row["status"] = "failed"
     if spec.method in SEPARATE:
         return row | {"prompt_tokens": None, "generated_tokens": None} | _by_reference(answer)
-    completions = [one for result in results[:1] for one in _list(result.get("completions")) if isinstance(one, dict)]
+    completions = [one for result in results[:1] for one in as_list(result.get("completions")) if isinstance(one, dict)]
     said = text(completions[0].get("text")) if completions else text(shown.get("predicted_text"))
     row["response"] = said
     mapping = answer.states[0].get("output_mapping") if answer.states else None
@@ -203,11 +203,11 @@ def _by_reference(answer: Answer) -> dict[str, Any]:
         place = whole(state.get("reference_index"))
         if place is not None and place >= 0 and text(state.get("request_mode")) in {None, "original"}:
             by_place.setdefault(place, reference_logprob(state, place))
-    references = [one for one in _list(answer.states[0]["instance"].get("references")) if isinstance(one, dict)] if answer.states else []
+    references = [one for one in as_list(answer.states[0]["instance"].get("references")) if isinstance(one, dict)] if answer.states else []
     scores = [by_place.get(place) for place in range(len(references))]
     if not scores or any(one is None for one in scores):
         return row
-    right = [place for place, one in enumerate(references) if _CORRECT in _list(one.get("tags"))]
+    right = [place for place, one in enumerate(references) if _CORRECT in as_list(one.get("tags"))]
     shares = [p_gold(scores, place) for place in right]
     top = best(scores)
     row["option_scores"] = scores
@@ -218,17 +218,17 @@ def _by_reference(answer: Answer) -> dict[str, Any]:
 
 def reference_logprob(state: Mapping[str, Any], place: int) -> float | None:
     """Sum of the log-probabilities of a reference's own tokens: the last ones of prompt and reference, echoed by the model."""
-    references = _list(_mapping(state.get("instance")).get("references"))
+    references = as_list(as_mapping(state.get("instance")).get("references"))
     reference = references[place] if place < len(references) else None
-    wanted = (text(_mapping(_mapping(reference).get("output")).get("text")) or "").strip()
-    completions = _list(_mapping(state.get("result")).get("completions"))
-    tokens = _list(_mapping(completions[0]).get("tokens")) if completions else []
+    wanted = (text(as_mapping(as_mapping(reference).get("output")).get("text")) or "").strip()
+    completions = as_list(as_mapping(state.get("result")).get("completions"))
+    tokens = as_list(as_mapping(completions[0]).get("tokens")) if completions else []
     tail, total = "", 0.0
     for token in reversed(tokens):
-        found = number(_mapping(token).get("logprob")).value
+        found = number(as_mapping(token).get("logprob")).value
         if found is None:
             return None
-        tail, total = (text(_mapping(token).get("text")) or "") + tail, total + found
+        tail, total = (text(as_mapping(token).get("text")) or "") + tail, total + found
         if len(tail.strip()) >= len(wanted):
             return total if wanted and tail.strip() == wanted else None
     return None
@@ -257,9 +257,9 @@ def _verdict(metric: str | None, answer: Answer, row: Mapping[str, Any]) -> dict
 def image_of(asked: Mapping[str, Any]) -> str | None:
     """The images of an input: their addresses, or paths below HELM's folder of scenarios, which are alike on every machine."""
     found = []
-    for one in _list(_mapping(asked.get("multimedia_content")).get("media_objects")):
-        place = text(_mapping(one).get("location"))
-        if place and str(_mapping(one).get("content_type", "")).startswith("image"):
+    for one in as_list(as_mapping(asked.get("multimedia_content")).get("media_objects")):
+        place = text(as_mapping(one).get("location"))
+        if place and str(as_mapping(one).get("content_type", "")).startswith("image"):
             found.append(image_place(place, "scenarios"))
     return None if not found else found[0] if len(found) == 1 else json_text(found)
 
@@ -268,11 +268,11 @@ def _words(asked: Mapping[str, Any]) -> str | None:
     plain = text(asked.get("text"))
     if plain:
         return plain
-    media = _list(_mapping(asked.get("multimedia_content")).get("media_objects"))
+    media = as_list(as_mapping(asked.get("multimedia_content")).get("media_objects"))
     parts = [text(one.get("text")) for one in media if isinstance(one, dict) and one.get("text")]
     if parts:
         return "\n".join(part for part in parts if part)
-    turns = [one for one in _list(asked.get("messages")) if isinstance(one, dict)]
+    turns = [one for one in as_list(asked.get("messages")) if isinstance(one, dict)]
     return text(turns[-1].get("content")) if turns else plain
 
 
@@ -304,16 +304,8 @@ def by_run(answers: Sequence[Answer], main: str) -> dict[tuple[str, str | None],
 def shown(predictions: Sequence[Any]) -> dict[Place, Mapping[str, Any]]:
     """display_predictions.json by place."""
     found: dict[Place, Mapping[str, Any]] = {}
-    for one in map(_mapping, predictions):
+    for one in map(as_mapping, predictions):
         place = _place(one.get("instance_id"), one.get("perturbation"), one.get("train_trial_index"))
         if place is not None:
             found.setdefault(place, one)
     return found
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -13,7 +13,7 @@ from tracker.batch import AggregateScore
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
-from tracker.readers.values import Number, number, text, whole
+from tracker.readers.values import Number, as_mapping, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -120,7 +120,7 @@ class Spec:
     @property
     def category(self) -> str | None:
         """The part of the benchmark that this run asks, where the scenario says so."""
-        named = _mapping(_mapping(self.document.get("scenario_spec")).get("args"))
+        named = as_mapping(as_mapping(self.document.get("scenario_spec")).get("args"))
         return next((found for key in ("subject", "category") if (found := text(named.get(key) or self.arguments.get(key)))), None)
 
     def configuration(self) -> Settings:
@@ -150,7 +150,7 @@ class Spec:
         found: list[str] = []
         specs = self.document.get("metric_specs")
         for one in specs if isinstance(specs, list) else []:
-            names = _mapping(_mapping(one).get("args")).get("names")
+            names = as_mapping(as_mapping(one).get("args")).get("names")
             found += [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
         return list(dict.fromkeys(found))
 
@@ -216,11 +216,11 @@ def scores_of(stats: Sequence[Any], split: str, perturbation: str | None, *, wor
     scores: list[AggregateScore] = []
     count: int | None = None
     for stat in stats:
-        name = _mapping(_mapping(stat).get("name"))
+        name = as_mapping(as_mapping(stat).get("name"))
         metric = text(name.get("name"))
         if not metric or (text(name.get("split")) or split) != split:
             continue
-        described = _mapping(name.get("perturbation"))
+        described = as_mapping(name.get("perturbation"))
         computed = text(described.get("computed_on")) or "perturbed"
         label = perturbation_name(described)
         mine = label == perturbation and (label is None or computed == "perturbed")
@@ -239,7 +239,7 @@ def scores_of(stats: Sequence[Any], split: str, perturbation: str | None, *, wor
 
 def perturbed(stats: Sequence[Any]) -> bool:
     """Whether statistics speak of perturbations that really took place, not only of the classes robustness and fairness."""
-    names = (text(_mapping(_mapping(_mapping(stat).get("name")).get("perturbation")).get("name")) for stat in stats)
+    names = (text(as_mapping(as_mapping(as_mapping(stat).get("name")).get("perturbation")).get("name")) for stat in stats)
     return any(name not in {None, "robustness", "fairness"} for name in names)
 
 
@@ -251,7 +251,3 @@ def _split_name(name: str) -> tuple[str, str]:
         head = first.rpartition("-")[0]
         arguments = name[len(head) + 1 :]
     return head, arguments
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.batch import Batch, Refusal, Source, empty_records
 from tracker.errors import InputError
 from tracker.readers.base import place_of, resolved
-from tracker.readers.inspect_log import Log, mapping
+from tracker.readers.inspect_log import Log
 from tracker.readers.inspect_parse import parse, parse_sample
 from tracker.readers.inspect_salvage import salvaged
 from tracker.readers.inspect_samples import Reading, summaries
@@ -19,7 +19,7 @@ from tracker.readers.inspect_zip import FIRST_NAMES, MAGIC, Archive, MemberError
 from tracker.readers.lines import LFS_POINTER, foreign, json_document, shorten
 from tracker.readers.single import chunk_of, run_batches
 from tracker.readers.tabular import without_gc
-from tracker.readers.values import text
+from tracker.readers.values import as_mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,7 +145,7 @@ class _Run:
     def batches(self, samples: Iterator[tuple[int, Any] | Refusal]) -> Iterator[Batch | Refusal]:
         """The run in pieces; the last one knows how it ended."""
         header = self.log.header()
-        if header.model != self.reading.model and header.model in mapping(self.log.stats.get("model_usage")):
+        if header.model != self.reading.model and header.model in as_mapping(self.log.stats.get("model_usage")):
             self.reading.model = header.model
         held: Batch | None = None
         for part in run_batches(str(self.path), header, self._chunks(samples), scores=self.log.aggregates()):
@@ -255,7 +255,7 @@ def _archive_log(archive: Archive, refusals: list[Refusal]) -> Log:
 
 
 def _is_header(document: Any) -> bool:
-    spec = mapping(mapping(document).get("eval"))
+    spec = as_mapping(as_mapping(document).get("eval"))
     return bool(text(spec.get("task")) and text(spec.get("model")))
 
 

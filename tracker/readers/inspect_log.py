@@ -11,7 +11,7 @@ from tracker.batch import AggregateScore, RunHeader, Settings
 from tracker.readers.columns import moment
 from tracker.readers.secrets import HIDDEN, hides, is_secret, masked_text
 from tracker.readers.setting import PRECISION_KEYS, SPELLINGS, revision_of, settings_from
-from tracker.readers.values import number, text, whole
+from tracker.readers.values import as_list, as_mapping, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,22 +48,22 @@ class Log:
     @property
     def spec(self) -> Mapping[str, Any]:
         """What was evaluated (`eval`)."""
-        return mapping(self.document.get("eval"))
+        return as_mapping(self.document.get("eval"))
 
     @property
     def results(self) -> Mapping[str, Any]:
         """Aggregate scores and counts."""
-        return mapping(self.document.get("results"))
+        return as_mapping(self.document.get("results"))
 
     @property
     def stats(self) -> Mapping[str, Any]:
         """Times and token usage."""
-        return mapping(self.document.get("stats"))
+        return as_mapping(self.document.get("stats"))
 
     @property
     def plan(self) -> Mapping[str, Any]:
         """Solvers and the generation settings in force."""
-        return mapping(self.document.get("plan"))
+        return as_mapping(self.document.get("plan"))
 
     @property
     def status(self) -> str:
@@ -73,7 +73,7 @@ class Log:
     @property
     def steps(self) -> list[Mapping[str, Any]]:
         """The solvers in order."""
-        return [step for step in items(self.plan.get("steps")) if isinstance(step, dict)]
+        return [step for step in as_list(self.plan.get("steps")) if isinstance(step, dict)]
 
     @property
     def scores(self) -> list[Mapping[str, Any]]:
@@ -81,7 +81,7 @@ class Log:
         old = self.results.get("scorer")
         if isinstance(old, dict):
             return [{"scorer": old.get("name"), **old, "metrics": self.results.get("metrics") or old.get("metrics")}]
-        return [one for one in items(self.results.get("scores")) if isinstance(one, dict)]
+        return [one for one in as_list(self.results.get("scores")) if isinstance(one, dict)]
 
     def model(self) -> str:
         """The model: `eval.model`; for none/none the one that was used, else the one role's, else the agent's name."""
@@ -89,20 +89,22 @@ class Log:
         if named.lower() not in NO_MODEL:
             engine = next((one for one in LOCAL_ENGINES if named.startswith(one) and named != one), None)
             if engine is not None:
-                given = mapping(self.spec.get("model_args")).get("model_path")
+                given = as_mapping(self.spec.get("model_args")).get("model_path")
                 return text(given) or named.removeprefix(engine)
             return named
-        used = [name for name in mapping(self.stats.get("model_usage")) if name.strip().lower() not in NO_MODEL and not self._judges(name)]
+        used = [
+            name for name in as_mapping(self.stats.get("model_usage")) if name.strip().lower() not in NO_MODEL and not self._judges(name)
+        ]
         if len(used) == 1:
             return used[0]
-        roles = [name for role in mapping(self.spec.get("model_roles")).values() if (name := text(mapping(role).get("model")))]
+        roles = [name for role in as_mapping(self.spec.get("model_roles")).values() if (name := text(as_mapping(role).get("model")))]
         if len(roles) == 1 and not used:
             return roles[0]
         return self._agent() or named or "none/none"
 
     def _judges(self, model: str) -> bool:
         """Whether a model is named by a scorer or bound to the role of a grader."""
-        grader = mapping(mapping(self.spec.get("model_roles")).get("grader")).get("model")
+        grader = as_mapping(as_mapping(self.spec.get("model_roles")).get("grader")).get("model")
         return model == grader or model in str(self.spec.get("scorers"))
 
     def _agent(self) -> str | None:
@@ -126,11 +128,11 @@ class Log:
         """The configuration columns."""
         tokens = SPELLINGS["max_new_tokens"]
         generation = [self.plan.get("config"), self.spec.get("model_generate_config"), *(step.get("params") for step in self.steps)]
-        arguments = {name: value for name, value in mapping(self.spec.get("task_args")).items() if "revision" not in name}
+        arguments = {name: value for name, value in as_mapping(self.spec.get("task_args")).items() if "revision" not in name}
         instruction = text(self._generation("system_message"))
         return settings_from(
-            *({name: mapping(one).get(name) for name in tokens} for one in generation),
-            mapping(self.spec.get("model_args")),
+            *({name: as_mapping(one).get(name) for name in tokens} for one in generation),
+            as_mapping(self.spec.get("model_args")),
             arguments,
             prompt=None if not instruction else f"system_message {_hash(instruction)}",
             variant=self._variant(),
@@ -138,23 +140,23 @@ class Log:
 
     def _variant(self) -> str | None:
         """What else was chosen for this evaluation: arguments given to task and solver, limits, effort of reasoning."""
-        parts = [found] if (found := revision_of(mapping(self.spec.get("model_args")))) else []
+        parts = [found] if (found := revision_of(as_mapping(self.spec.get("model_args")))) else []
         given = self.spec.get("task_args_passed")
-        parts += _arguments(mapping(given if given is not None else self.spec.get("task_args")))
+        parts += _arguments(as_mapping(given if given is not None else self.spec.get("task_args")))
         solver = text(self.spec.get("solver"))
         if solver:
             chosen = self.spec.get("solver_args_passed")
-            inner = ",".join(_arguments(mapping(chosen if chosen is not None else self.spec.get("solver_args"))))
+            inner = ",".join(_arguments(as_mapping(chosen if chosen is not None else self.spec.get("solver_args"))))
             parts.append(f"solver={solver}({inner})" if inner else f"solver={solver}")
-        config = mapping(self.spec.get("config"))
+        config = as_mapping(self.spec.get("config"))
         parts += [f"{name}={value}" for name in LIMITS if (value := text(config.get(name)))]
         parts += [f"{name}={value}" for name in REASONING if (value := text(self._generation(name)))]
         return ",".join(parts) or None
 
     def _generation(self, name: str) -> Any:
         """A generation setting: the plan's, else the model's."""
-        found = mapping(self.plan.get("config")).get(name)
-        return mapping(self.spec.get("model_generate_config")).get(name) if found is None else found
+        found = as_mapping(self.plan.get("config")).get(name)
+        return as_mapping(self.spec.get("model_generate_config")).get(name) if found is None else found
 
     def expected(self) -> int | None:
         """Samples times epochs that the run set out to log; None where it stopped early on purpose."""
@@ -163,8 +165,8 @@ class Log:
         stated = whole(self.results.get("total_samples"))
         if stated:
             return stated
-        data, config = mapping(self.spec.get("dataset")), mapping(self.spec.get("config"))
-        chosen, limit = items(data.get("sample_ids")), config.get("limit")
+        data, config = as_mapping(self.spec.get("dataset")), as_mapping(self.spec.get("config"))
+        chosen, limit = as_list(data.get("sample_ids")), config.get("limit")
         count = len(chosen) or whole(data.get("samples"))
         if not count:
             return None
@@ -184,7 +186,7 @@ class Log:
             configuration=self.configuration(),
             external_id=self.external_id(),
             framework=FRAMEWORK,
-            framework_version=text(mapping(self.spec.get("packages")).get(FRAMEWORK)),
+            framework_version=text(as_mapping(self.spec.get("packages")).get(FRAMEWORK)),
             status=status,
             status_reason=reason,
             n_expected=self.expected(),
@@ -199,17 +201,17 @@ class Log:
         if self.status == "success":
             return "finished", None
         if self.status == "error":
-            message = (text(mapping(self.document.get("error")).get("message")) or "").strip()
+            message = (text(as_mapping(self.document.get("error")).get("message")) or "").strip()
             return "failed", f"error: {message[:300]}" if message else "error"
         return "partial", "cancelled" if self.status == "cancelled" else "not finished: it is still running, or was stopped"
 
     def _tags(self) -> list[Any]:
         """Tags now, that is with later edits."""
-        return items(self.document.get("tags")) or items(self.spec.get("tags"))
+        return as_list(self.document.get("tags")) or as_list(self.spec.get("tags"))
 
     def settings(self) -> dict[str, Any]:
         """Everything that is not mapped, without what gives access to something."""
-        dataset = {name: value for name, value in mapping(self.spec.get("dataset")).items() if name != "sample_ids"}
+        dataset = {name: value for name, value in as_mapping(self.spec.get("dataset")).items() if name != "sample_ids"}
         kept = {
             **{name: self.spec.get(name) for name in _EVAL_KEPT},
             "dataset": dataset,
@@ -229,12 +231,12 @@ class Log:
     def order(self) -> list[str]:
         """Names of scores in the order of the results, then of the scorers that were asked for."""
         named = [name for entry in self.scores if (name := score_name(entry))]
-        scorers = [name for one in items(self.spec.get("scorers")) if (name := text(mapping(one).get("name")))]
+        scorers = [name for one in as_list(self.spec.get("scorers")) if (name := text(as_mapping(one).get("name")))]
         return list(dict.fromkeys([*named, *(name.rpartition("/")[2] for name in scorers)]))
 
     def headline(self) -> str | None:
         """The score that the task itself declares as its best summary (since 0.3.26x); a mere default is not meant."""
-        declared = mapping(self.spec.get("headline_metric"))
+        declared = as_mapping(self.spec.get("headline_metric"))
         fits = (
             score_name(entry)
             for entry in self.scores
@@ -242,19 +244,9 @@ class Log:
                 declared.get(mine) in {None, entry.get(its)}
                 for mine, its in (("scorer", "scorer"), ("score", "name"), ("reducer", "reducer"))
             )
-            and declared.get("metric") in {None, *mapping(entry.get("metrics"))}
+            and declared.get("metric") in {None, *as_mapping(entry.get("metrics"))}
         )
         return next(fits, None) if declared else None
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def items(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 def plain(value: Any) -> Any:
@@ -281,8 +273,8 @@ def _aggregates(entry: Mapping[str, Any]) -> Iterator[AggregateScore]:
     name, reducer = score_name(entry) or "score", text(entry.get("reducer"))
     metrics = {
         key: number(value)
-        for key, one in mapping(entry.get("metrics")).items()
-        if number(value := mapping(one).get("value") if isinstance(one, dict) else one) != (None, None)
+        for key, one in as_mapping(entry.get("metrics")).items()
+        if number(value := as_mapping(one).get("value") if isinstance(one, dict) else one) != (None, None)
     }
     errors = [key for key in metrics if _STDERR.fullmatch(key)]
     known = [key for key in metrics if key not in errors]

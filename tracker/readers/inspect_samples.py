@@ -8,11 +8,10 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tracker.readers.inspect_log import items, mapping
 from tracker.readers.inspect_parse import ATTACHMENT
 from tracker.readers.inspect_scores import OLD_NAME, Profiles, meaning, values_of
 from tracker.readers.keys import keyed, own_ids, question_key
-from tracker.readers.values import best, json_text, number, p_gold, text, whole
+from tracker.readers.values import as_list, as_mapping, best, json_text, number, p_gold, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,7 +66,7 @@ class Reading:
         return row
 
     def _key(self, sample: Mapping[str, Any]) -> str | None:
-        metadata = mapping(sample.get("metadata"))
+        metadata = as_mapping(sample.get("metadata"))
         own = {name: metadata[name] for name in self.own_ids if isinstance(metadata.get(name), str | int)}
         found = question_key("inspect", self.benchmark, own) if own else None
         key = text(sample.get("id"))
@@ -95,12 +94,12 @@ class Reading:
     def _answer(self, scores: Mapping[str, Any]) -> str | None:
         """The answer that the primary scorer found, else the first that one found."""
         scorer = (self.primary or "").partition(".")[0]
-        answers = {str(name).rpartition("/")[2]: text(mapping(score).get("answer")) for name, score in scores.items()}
+        answers = {str(name).rpartition("/")[2]: text(as_mapping(score).get("answer")) for name, score in scores.items()}
         return answers.get(self.primary or "") or answers.get(scorer) or next(filter(None, answers.values()), None)
 
     def _usage(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         """Tokens of the evaluated model: prompt tokens count those read from and written to a cache too."""
-        usage = mapping(mapping(sample.get("model_usage")).get(self.model))
+        usage = as_mapping(as_mapping(sample.get("model_usage")).get(self.model))
         into, out, total = (whole(usage.get(name)) for name in ("input_tokens", "output_tokens", "total_tokens"))
         cached = sum(whole(usage.get(f"input_tokens_cache_{name}")) or 0 for name in ("read", "write"))
         if into is not None and cached and total != into + (out or 0):
@@ -108,8 +107,8 @@ class Reading:
         return {"prompt_tokens": into, "generated_tokens": out}
 
     def _count(self, sample: Mapping[str, Any], *, failed: bool) -> None:
-        limit = text(mapping(sample.get("limit")).get("type")) or text(sample.get("limit"))
-        retries = items(sample.get("error_retries"))
+        limit = text(as_mapping(sample.get("limit")).get("type")) or text(sample.get("limit"))
+        retries = as_list(sample.get("error_retries"))
         met = ("failed" if failed else None, f"limit_{limit}" if limit else None, "retried" if retries else None)
         for name in (*met, "invalidated" if sample.get("invalidation") else None):
             if name is not None:
@@ -117,10 +116,10 @@ class Reading:
 
 
 def _question(sample: Mapping[str, Any]) -> dict[str, Any]:
-    attachments = mapping(sample.get("attachments")) or mapping(mapping(sample.get("transcript")).get("content"))
-    options = [text(_resolved(one, attachments)) or "" for one in items(sample.get("choices"))] or None
+    attachments = as_mapping(sample.get("attachments")) or as_mapping(as_mapping(sample.get("transcript")).get("content"))
+    options = [text(_resolved(one, attachments)) or "" for one in as_list(sample.get("choices"))] or None
     asked, images = _input(sample.get("input"), attachments)
-    metadata = mapping(sample.get("metadata"))
+    metadata = as_mapping(sample.get("metadata"))
     return {
         "text": asked,
         "options": options,
@@ -159,7 +158,7 @@ def _input(told: Any, attachments: Mapping[str, Any]) -> tuple[str | None, list[
     messages = [one for one in told if isinstance(one, dict)]
     asked = next((one for one in reversed(messages) if one.get("role") == "user"), None) or (messages[-1] if messages else {})
     content = _resolved(asked.get("content"), attachments)
-    parts = [one for one in items(content) if isinstance(one, dict)]
+    parts = [one for one in as_list(content) if isinstance(one, dict)]
     images = [_image(one["image"], attachments) for one in parts if one.get("type") == "image" and isinstance(one.get("image"), str)]
     return _content(content, attachments), images
 
@@ -169,8 +168,10 @@ def _content(content: Any, attachments: Mapping[str, Any]) -> str | None:
     content = _resolved(content, attachments)
     if isinstance(content, str):
         return content or None
-    told = [text(_resolved(one.get("text"), attachments)) for one in items(content) if isinstance(one, dict) and one.get("type") == "text"]
-    told += [one for one in items(content) if isinstance(one, str)]
+    told = [
+        text(_resolved(one.get("text"), attachments)) for one in as_list(content) if isinstance(one, dict) and one.get("type") == "text"
+    ]
+    told += [one for one in as_list(content) if isinstance(one, str)]
     return "\n".join(one for one in told if one) or None
 
 
@@ -193,29 +194,29 @@ def _resolved(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 
 def _output(sample: Mapping[str, Any]) -> dict[str, Any]:
-    attachments = mapping(sample.get("attachments"))
-    output = mapping(sample.get("output"))
-    choice = mapping(next(iter(items(output.get("choices"))), None))
+    attachments = as_mapping(sample.get("attachments"))
+    output = as_mapping(sample.get("output"))
+    choice = as_mapping(next(iter(as_list(output.get("choices"))), None))
     response = text(_resolved(output.get("completion"), attachments)) or _content(
-        mapping(choice.get("message")).get("content"), attachments
+        as_mapping(choice.get("message")).get("content"), attachments
     )
     if not response:
-        said = (one for one in reversed(items(sample.get("messages"))) if isinstance(one, dict) and one.get("role") == "assistant")
+        said = (one for one in reversed(as_list(sample.get("messages"))) if isinstance(one, dict) and one.get("role") == "assistant")
         response = next((found for one in said if (found := _content(one.get("content"), attachments))), None)
     return {"response": response, **_option_scores(sample, choice, response)}
 
 
 def _option_scores(sample: Mapping[str, Any], choice: Mapping[str, Any], response: str | None) -> dict[str, Any]:
     """Log-probabilities of the option letters, where the answer is one letter and every letter is among the tokens at its place."""
-    content = items(mapping(choice.get("logprobs")).get("content"))
-    letters = _LETTERS[: len(items(sample.get("choices")))]
+    content = as_list(as_mapping(choice.get("logprobs")).get("content"))
+    letters = _LETTERS[: len(as_list(sample.get("choices")))]
     answer = (response or "").strip()
     if not content or len(letters) < 2 or answer not in letters or len(answer) != 1:
         return {}
     place = next((one for one in content if isinstance(one, dict) and str(one.get("token")).strip() == answer), None)
     found: dict[str, float] = {}
-    for one in items(mapping(place).get("top_logprobs")):
-        token, value = str(mapping(one).get("token")).strip(), number(mapping(one).get("logprob")).value
+    for one in as_list(as_mapping(place).get("top_logprobs")):
+        token, value = str(as_mapping(one).get("token")).strip(), number(as_mapping(one).get("logprob")).value
         if value is not None and token in letters and len(token) == 1:
             found[token] = max(value, found.get(token, value))
     if len(found) < len(letters):
@@ -240,7 +241,7 @@ def summaries(parts: Iterable[Any]) -> Iterator[Any]:
     """Entries of summaries; of entries of one sample and epoch the last counts."""
     last: dict[tuple[str, Any], Any] = {}
     for part in parts:
-        for one in items(part):
+        for one in as_list(part):
             if isinstance(one, dict):
                 last[str(one.get("id")), text(one.get("epoch"))] = one
     yield from last.values()

@@ -202,7 +202,7 @@ def _read_details(main: Path, source: Source) -> Iterator[Batch | Refusal]:
     except InputError as err:
         if not scores:
             raise
-        yield Refusal(file=str(main), reason=f"{err.message} ({err.hint})" if err.hint else err.message)
+        yield Refusal(file=str(main), reason=err.reason)
         details.damage = f"details file: {err.message}"
     if "|" not in task and details.asked_task:
         task = details.asked_task
@@ -257,7 +257,7 @@ def _results(source: Source) -> tuple[Results, list[Refusal]]:
     try:
         return read_results(path), []
     except InputError as err:
-        return NO_RESULTS, [Refusal(file=str(path), reason=f"{err.message} ({err.hint})" if err.hint else err.message)]
+        return NO_RESULTS, [Refusal(file=str(path), reason=err.reason)]
 
 
 def _header(results: Results, task: str, main: Path, details: Details | None) -> RunHeader:

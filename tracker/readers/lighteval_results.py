@@ -16,7 +16,7 @@ from tracker.readers.lines import json_document
 from tracker.readers.lm_rules import has_other_scale, is_binary
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
-from tracker.readers.values import number, text, whole
+from tracker.readers.values import as_mapping, number, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,17 +51,17 @@ class Results:
     @property
     def general(self) -> Mapping[str, Any]:
         """What it says of the whole invocation."""
-        return _mapping(self.document.get("config_general"))
+        return as_mapping(self.document.get("config_general"))
 
     @property
     def tasks(self) -> list[str]:
         """Tasks with results, in order; the average over all of them is none."""
-        return [task for task in _mapping(self.document.get("results")) if task != "all"]
+        return [task for task in as_mapping(self.document.get("results")) if task != "all"]
 
     def config(self, task: str) -> Mapping[str, Any]:
         """A task's configuration: by its whole name, before 0.8 without the shots."""
-        configs = _mapping(self.document.get("config_tasks"))
-        return next((found for name in _names(task) if (found := _mapping(configs.get(name)))), {})
+        configs = as_mapping(self.document.get("config_tasks"))
+        return next((found for name in _names(task) if (found := as_mapping(configs.get(name)))), {})
 
     def expected(self, task: str) -> int | None:
         """How many questions the run set out to ask; -1 says nothing."""
@@ -70,7 +70,7 @@ class Results:
 
     def model(self) -> str | None:
         """The model's name."""
-        own = _mapping(self.general.get("model_config")).get("model_name")
+        own = as_mapping(self.general.get("model_config")).get("model_name")
         return (text(self.general.get("model_name")) or text(own) or "").strip() or None
 
     def scores(self, task: str) -> tuple[AggregateScore, ...]:
@@ -78,7 +78,7 @@ class Results:
         return tuple(self._scores(task))
 
     def _scores(self, task: str) -> Iterator[AggregateScore]:
-        stated = _mapping(_mapping(self.document.get("results")).get(task))
+        stated = as_mapping(as_mapping(self.document.get("results")).get(task))
         for name, value in stated.items():
             found = number(value)
             if name.endswith("_stderr") or isinstance(value, bool) or found == (None, None):
@@ -93,8 +93,8 @@ class Results:
     def configuration(self, task: str, *, generates: bool | None) -> Settings:
         """The configuration columns. A limit on new tokens means nothing where options are only scored."""
         told, named = self.general, task_of(task)
-        model = _mapping(told.get("model_config"))
-        generation = {**_mapping(told.get("generation_parameters")), **_mapping(model.get("generation_parameters"))}
+        model = as_mapping(told.get("model_config"))
+        generation = {**as_mapping(told.get("generation_parameters")), **as_mapping(model.get("generation_parameters"))}
         own = self.config(task)
         limits = ({"max_new_tokens": generation.get("max_new_tokens")}, {"max_new_tokens": own.get("generation_size")})
         shots = named.shots if named.shots is not None else whole(own.get("num_fewshots"))
@@ -109,7 +109,7 @@ class Results:
 
     def _prompt(self, task: str) -> str | None:
         suite = (task_of(task).suite or "").strip()
-        instruction = text(_mapping(self.general.get("model_config")).get("system_prompt"))
+        instruction = text(as_mapping(self.general.get("model_config")).get("system_prompt"))
         parts = [suite] if suite.lower() not in _PLAIN_SUITES else []
         if instruction:
             sha = hashlib.sha256(instruction.encode("utf-8", "replace")).hexdigest()
@@ -123,9 +123,9 @@ class Results:
             "task": task,
             "task_config": self.config(task),
             "version": next(
-                (found for name in _names(task) if (found := _mapping(self.document.get("versions")).get(name)) is not None), None
+                (found for name in _names(task) if (found := as_mapping(self.document.get("versions")).get(name)) is not None), None
             ),
-            "summary": _mapping(self.document.get("summary_tasks")).get(task),
+            "summary": as_mapping(self.document.get("summary_tasks")).get(task),
             "stamp": stamp,
         }
         return {name: masked(value) for name, value in kept.items() if value not in (None, {}, [], "")}
@@ -212,7 +212,3 @@ def _names(task: str) -> list[str]:
     named = task_of(task)
     short = f"{named.suite}|{named.name}" if named.suite else named.name
     return list(dict.fromkeys((task, short, named.name)))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -13,7 +13,7 @@ from tracker.errors import SourceFormatError
 from tracker.readers.lines import json_document
 from tracker.readers.secrets import masked
 from tracker.readers.setting import SPELLINGS, settings_from
-from tracker.readers.values import number, text, truth, whole
+from tracker.readers.values import as_list, as_mapping, number, text, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,46 +39,46 @@ class Results:
     @property
     def config(self) -> Mapping[str, Any]:
         """The run's own configuration."""
-        return _mapping(self.document.get("config"))
+        return as_mapping(self.document.get("config"))
 
     @property
     def tasks(self) -> list[str]:
         """Tasks and groups that have results, in order."""
-        return list(_mapping(self.document.get("results")))
+        return list(as_mapping(self.document.get("results")))
 
     def of_task(self, key: str, task: str) -> Any:
         """An entry of one of the tables that are keyed by task."""
-        return _mapping(self.document.get(key)).get(task)
+        return as_mapping(self.document.get(key)).get(task)
 
     def task_config(self, task: str) -> Mapping[str, Any]:
         """The task's own configuration."""
-        return _mapping(self.of_task("configs", task))
+        return as_mapping(self.of_task("configs", task))
 
     def expected(self, task: str) -> int | None:
         """How many questions the run set out to ask (after a limit)."""
-        count = whole(_mapping(self.of_task("n-samples", task)).get("effective"))
+        count = whole(as_mapping(self.of_task("n-samples", task)).get("effective"))
         return count if count is not None and count >= 0 else None
 
     def metrics(self, task: str) -> list[str]:
         """The task's metrics in its own order, those left out that are better when lower."""
-        listed = [text(_mapping(one).get("metric")) for one in _list(self.task_config(task).get("metric_list"))]
+        listed = [text(as_mapping(one).get("metric")) for one in as_list(self.task_config(task).get("metric_list"))]
         names = [name for name in listed if name] or [name for name, _ in self._result_keys(task)]
-        better = _mapping(self.of_task("higher_is_better", task))
+        better = as_mapping(self.of_task("higher_is_better", task))
         lower = {
             name
-            for one in _list(self.task_config(task).get("metric_list"))
-            if truth(_mapping(one).get("higher_is_better")) is False and (name := text(_mapping(one).get("metric")))
+            for one in as_list(self.task_config(task).get("metric_list"))
+            if truth(as_mapping(one).get("higher_is_better")) is False and (name := text(as_mapping(one).get("metric")))
         }
         return [name for name in dict.fromkeys(names) if better.get(name) is not False and name not in lower]
 
     def filters(self, task: str) -> list[str]:
         """The task's filters in its own order, the primary one first."""
-        listed = [text(_mapping(one).get("name")) for one in _list(self.task_config(task).get("filter_list"))]
+        listed = [text(as_mapping(one).get("name")) for one in as_list(self.task_config(task).get("filter_list"))]
         names = [name for name in listed if name]
         return list(dict.fromkeys(names or (name for _, name in self._result_keys(task) if name)))
 
     def _result_keys(self, task: str) -> Iterator[tuple[str, str]]:
-        for key, value in _mapping(self.of_task("results", task)).items():
+        for key, value in as_mapping(self.of_task("results", task)).items():
             if key.strip() not in _STAND_INS and not _stderr_of(key) and number(value).value is not None:
                 metric, _, filtered = key.rpartition(",")
                 yield (metric, filtered) if metric else (filtered, "")
@@ -88,7 +88,7 @@ class Results:
         return tuple(self._scores(task))
 
     def _scores(self, task: str) -> Iterator[AggregateScore]:
-        stated = _mapping(self.of_task("results", task)) or _mapping(self.of_task("groups", task))
+        stated = as_mapping(self.of_task("results", task)) or as_mapping(self.of_task("groups", task))
         size = self.expected(task)
         for key, value in stated.items():
             if key.strip() in _STAND_INS or _stderr_of(key):
@@ -134,7 +134,7 @@ def read_results(path: Path) -> Results:
     document = json_document(path)
     if not isinstance(document, dict) or not isinstance(document.get("results"), dict):
         raise SourceFormatError(str(path), "results", "an object that maps tasks to metrics", document)
-    return Results(document, parse_model_args(_mapping(document.get("config")).get("model_args")))
+    return Results(document, parse_model_args(as_mapping(document.get("config")).get("model_args")))
 
 
 NO_RESULTS = Results({}, {})
@@ -194,7 +194,7 @@ def configuration(results: Results, task: str) -> Settings:
         None,
     )
     given = config.get("gen_kwargs")
-    generation = (given if isinstance(given, dict) else parse_model_args(given), _mapping(own.get("generation_kwargs")))
+    generation = (given if isinstance(given, dict) else parse_model_args(given), as_mapping(own.get("generation_kwargs")))
     return settings_from(
         *(_only_tokens(one) for one in generation),
         results.model_args,
@@ -243,11 +243,3 @@ def _prompt(results: Results) -> str | None:
 def _stderr_of(key: str) -> bool:
     metric = key.rpartition(",")[0] or key
     return metric.endswith(("_stderr", "_stderr_clt", "_stderr_clustered"))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

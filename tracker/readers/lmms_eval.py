@@ -160,7 +160,7 @@ def _run(main: Path, results: Results, task: str, header: RunHeader, blocks: Ite
     except InputError as err:
         if not scores:
             raise
-        yield Refusal(file=str(main), reason=f"{err.message} ({err.hint})" if err.hint else err.message)
+        yield Refusal(file=str(main), reason=err.reason)
         reading.damage = f"samples file: {err.message}"
     reason = reading.reason(results.expected(task))
     final = header.model_copy(update={"status": "partial", "status_reason": reason}) if reason else header

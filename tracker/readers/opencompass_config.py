@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.readers.secrets import masked
 from tracker.readers.setting import settings_from
-from tracker.readers.values import text, whole
+from tracker.readers.values import as_mapping, text, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -108,13 +108,13 @@ def model_name(abbr: str, entry: Mapping[str, Any]) -> str:
 
 def configuration(model: Mapping[str, Any], dataset: Mapping[str, Any], *, generates: bool, shots: int | None) -> Settings:
     """The configuration columns; `shots` is what the predictions tell of examples where no configuration does."""
-    inferencer = _mapping(_mapping(dataset.get("infer_cfg")).get("inferencer"))
+    inferencer = as_mapping(as_mapping(dataset.get("infer_cfg")).get("inferencer"))
     longest = (inferencer.get("max_out_len"), model.get("max_out_len"))
     limit = next((found for one in longest if (found := whole(one)) is not None and found > 0), None)
     known = few_shot(dataset)
     return settings_from(
-        _mapping(model.get("model_kwargs")),
-        _mapping(model.get("engine_config")),
+        as_mapping(model.get("model_kwargs")),
+        as_mapping(model.get("engine_config")),
         {key: value for key, value in model.items() if key not in {"max_out_len", "max_seq_len"}},
         few_shot=known if known is not None else shots,
         max_new_tokens=limit if generates else None,
@@ -123,7 +123,7 @@ def configuration(model: Mapping[str, Any], dataset: Mapping[str, Any], *, gener
 
 def few_shot(dataset: Mapping[str, Any]) -> int | None:
     """How many examples the retriever gives."""
-    retriever = _mapping(_mapping(dataset.get("infer_cfg")).get("retriever"))
+    retriever = as_mapping(as_mapping(dataset.get("infer_cfg")).get("retriever"))
     kind = (text(retriever.get("type")) or "").rpartition(".")[2]
     ids = retriever.get("fix_id_list")
     if kind == "ZeroRetriever":
@@ -138,7 +138,3 @@ def settings(model: Mapping[str, Any], dataset: Mapping[str, Any]) -> dict[str, 
     """Both entries, without what gives access to something: `key` of a model is its API key."""
     kept = {"model_config": masked(dict(model), frozenset({"key"})), "dataset_config": masked(dict(dataset))}
     return {key: value for key, value in kept.items() if value}
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

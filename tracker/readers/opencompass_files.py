@@ -58,7 +58,7 @@ def _document(path: Path, found: Predictions) -> Iterator[tuple[int, Mapping[str
     except InputError as err:
         document = _whole_rows(path)
         kept = f"; the {len(document)} rows before are read" if document else ""
-        found.refusals.append(Refusal(file=str(path), reason=f"{said(err)}{kept}"))
+        found.refusals.append(Refusal(file=str(path), reason=f"{err.reason}{kept}"))
         found.damage = f"{path.name} is damaged"
     if not isinstance(document, dict):
         reason = f"expected an object of predictions by position, found {type(document).__name__} ({REMEDY})"
@@ -97,7 +97,7 @@ def _lines(path: Path, found: Predictions) -> Iterator[tuple[int, Mapping[str, A
                 continue
             yield index, {name: value for name, value in row.items() if name != "idx"}
     except InputError as err:
-        found.refusals.append(Refusal(file=str(path), reason=said(err)))
+        found.refusals.append(Refusal(file=str(path), reason=err.reason))
 
 
 def result(path: Path, refusals: list[Refusal]) -> Mapping[str, Any] | None:
@@ -105,7 +105,7 @@ def result(path: Path, refusals: list[Refusal]) -> Mapping[str, Any] | None:
     try:
         document = json_document(path)
     except InputError as err:
-        refusals.append(Refusal(file=str(path), reason=said(err)))
+        refusals.append(Refusal(file=str(path), reason=err.reason))
         return None
     if not isinstance(document, dict):
         reason = f"expected an object of metrics, found {type(document).__name__} ({REMEDY})"
@@ -176,8 +176,3 @@ def scores(document: Mapping[str, Any], rows: int, judge: str | None = None) -> 
 def failure(document: Mapping[str, Any]) -> str | None:
     """Why an evaluation failed, where its result says so."""
     return shorten(text(document.get("error")) or "") or None
-
-
-def said(err: InputError) -> str:
-    """An error as the reason of a refusal."""
-    return f"{err.message} ({err.hint})" if err.hint else err.message

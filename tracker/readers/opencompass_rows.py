@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.readers.keys import keyed
 from tracker.readers.lm_choices import letter
 from tracker.readers.opencompass_prompt import Asked, asked, beginning, choices, labels_of
-from tracker.readers.values import best, is_alphabet, json_text, number, p_gold, text, truth, whole
+from tracker.readers.values import as_count, as_list, best, is_alphabet, json_text, number, p_gold, text, truth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -192,8 +192,8 @@ def _place(labels: Sequence[str], wanted: Any) -> int | None:
 
 def _by_probability(row: Mapping[str, Any]) -> dict[str, Any]:
     """Probabilities of single-token options."""
-    options = [text(one) or "" for one in _list(row.get("choices"))]
-    shares = [_finite(one) for one in _list(row.get("prediction"))]
+    options = [text(one) or "" for one in as_list(row.get("choices"))]
+    shares = [_finite(one) for one in as_list(row.get("prediction"))]
     usable = len(shares) == len(options) > 0 and all(one is not None and 0 <= one <= 1 for one in shares)
     scores: list[float | None] = [math.log(one) if one else None for one in shares] if usable else []
     gold = _place(options, row.get("gold"))
@@ -225,8 +225,8 @@ def _generated(row: Mapping[str, Any]) -> dict[str, Any]:
         "options": question.options,
         "gold": gold,
         "response": text(said),
-        "prompt_tokens": _count(row.get("all_input_length")),
-        "generated_tokens": _count(row.get("res_length")),
+        "prompt_tokens": as_count(row.get("all_input_length")),
+        "generated_tokens": as_count(row.get("res_length")),
     }
 
 
@@ -256,14 +256,5 @@ def _first(entry: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return json_text(value) if isinstance(value, list | dict) else text(value)
 
 
-def _count(value: Any) -> int | None:
-    found = whole(value)
-    return found if found is not None and found >= 0 else None
-
-
 def _finite(value: Any) -> float | None:
     return number(value).value
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

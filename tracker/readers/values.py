@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _SPECIAL = {
     "nan": "nan", "+nan": "nan", "-nan": "nan",
@@ -97,6 +97,21 @@ def whole(value: object) -> int | None:
             found = number(value).value
             return None if found is None else whole(found)
     return None
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def as_count(*values: Any) -> int | None:
+    """The first of some values that is a whole number from 0."""
+    return next((found for value in values if (found := whole(value)) is not None and found >= 0), None)
 
 
 def truth(value: object) -> bool | None:

@@ -194,7 +194,7 @@ class _Run:
         except InputError as err:
             if given or not self.scores:
                 raise
-            reason = f"{err.message} ({err.hint})" if err.hint else err.message
+            reason = err.reason
             yield Refusal(file=str(path), reason=reason)
             broken = header.model_copy(update={"status": "partial", "status_reason": f"predictions: {err.message}"})
             yield Batch(run=broken, records=empty_records(), scores=self.scores)
@@ -269,7 +269,7 @@ class _Run:
         try:
             document = json_document(path)
         except InputError as err:
-            reason = f"{err.message} ({err.hint})" if err.hint else err.message
+            reason = err.reason
             self.refusals.append(Refusal(file=str(path), reason=f"{reason}; what it says of {self.mapping['dataset']} is missing"))
             return {}
         return document if _datasets(document) else {}

@@ -112,7 +112,7 @@ def read_verdicts(judged: Judged, dataset: str, known: frozenset[str] | None) ->
             else:
                 refusals.append(piece)
     except InputError as err:
-        reason = f"{err.message} ({err.hint})" if err.hint else err.message
+        reason = err.reason
         found.problem = f"{judged.path.name} cannot be read"
         return found, [Refusal(file=str(judged.path), reason=f"{reason}; its verdicts are missing")]
     rule, credit = _rule(rows, dataset)

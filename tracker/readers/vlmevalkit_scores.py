@@ -35,7 +35,7 @@ def read_totals(paths: Iterable[Path]) -> tuple[tuple[AggregateScore, ...], list
         try:
             found = list(_of_file(path, refusals))
         except InputError as err:
-            refusals.append(Refusal(file=str(path), reason=f"{err.message} ({err.hint})" if err.hint else err.message))
+            refusals.append(Refusal(file=str(path), reason=err.reason))
         for name, value in found[:_MOST]:
             if name in scores and (scores[name].value, scores[name].special) == tuple(value):
                 continue

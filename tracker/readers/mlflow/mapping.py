@@ -269,8 +269,7 @@ def _with_records(run: MlflowRun, source: Source, study: Study) -> Iterator[Batc
         try:
             yield from part.batches(one)
         except InputError as err:
-            remedy = f" ({err.hint})" if err.hint else ""
-            yield Refusal(file=part.shown, reason=f"{err.message}{remedy}")
+            yield Refusal(file=part.shown, reason=err.reason)
 
 
 def _part_header(header: RunHeader, part: Any, own: str | None, run: MlflowRun, *, several: bool) -> RunHeader:

@@ -20,7 +20,7 @@ from tracker.readers.mlflow.server import API, models_of, runs_of_model
 from tracker.readers.mlflow.server_files import tables_of
 from tracker.readers.mlflow.server_traces import traces_of
 from tracker.readers.mlflow.trace_parts import milliseconds, pairs
-from tracker.readers.values import number
+from tracker.readers.values import as_mapping, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -140,7 +140,7 @@ class Reading:
         return found if isinstance(found, dict) else None
 
     def _run(self, source: Source, told: dict[str, Any], histories: dict[str, History]) -> MlflowRun:
-        info, data = told["info"], _mapping(told.get("data"))
+        info, data = told["info"], as_mapping(told.get("data"))
         run = MlflowRun(
             run_id=source.mapping["run"],
             experiment_id=str(info.get("experiment_id")),
@@ -205,7 +205,7 @@ class Reading:
         """Histories that the server gives for many runs at once: those of metrics that several runs have."""
         runs: dict[str, list[str]] = {}
         for run_id, run in told.items():
-            for key in _latest(_mapping(run.get("data")).get("metrics")):
+            for key in _latest(as_mapping(run.get("data")).get("metrics")):
                 runs.setdefault(key, []).append(run_id)
         shared = [(key, some) for key, some in runs.items() if len(some) > 1]
         found: dict[str, dict[str, History]] = {}
@@ -273,17 +273,17 @@ def _latest(told: Any) -> dict[str, History]:
 
 def _datasets(told: Any) -> list[dict[str, Any]]:
     found = []
-    for one in _mapping(told).get("dataset_inputs") or ():
-        held = _mapping(_mapping(one).get("dataset"))
+    for one in as_mapping(told).get("dataset_inputs") or ():
+        held = as_mapping(as_mapping(one).get("dataset"))
         if held:
             about = {name: held.get(name) for name in ("name", "digest", "source_type")}
-            found.append(about | {"context": pairs(_mapping(one).get("tags")).get("mlflow.data.context")})
+            found.append(about | {"context": pairs(as_mapping(one).get("tags")).get("mlflow.data.context")})
     return sorted(found, key=lambda one: (str(one["name"]), str(one["digest"])))
 
 
 def _model(told: dict[str, Any], run: MlflowRun) -> LoggedModel:
     """A logged model with what this run measured of it. Servers give 0 for NaN here: the run's own points know better."""
-    info, data = _mapping(told.get("info")), _mapping(told.get("data"))
+    info, data = as_mapping(told.get("info")), as_mapping(told.get("data"))
     nans = _nan_points(run.points) if data.get("metrics") else set()
     status = info.get("status")
     model = LoggedModel(
@@ -308,7 +308,3 @@ def _nan_points(points: pa.Table) -> set[tuple[str, int, int | None]]:
         if row["special"] == "nan":
             found.add((row["metric"], row["step"], None if row["logged_at"] is None else round(row["logged_at"].timestamp() * 1000)))
     return found
-
-
-def _mapping(told: Any) -> dict[str, Any]:
-    return told if isinstance(told, dict) else {}

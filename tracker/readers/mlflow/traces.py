@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.readers.keys import question_key
 from tracker.readers.mlflow import grading
 from tracker.readers.mlflow.texts import EXPECTED, answered, asked, field, opened
-from tracker.readers.values import content_hash, json_text, text, whole
+from tracker.readers.values import as_count, content_hash, json_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,8 +88,8 @@ def _row(trace: Trace, benchmark: str, primary: str | None, kinds: Mapping[str, 
         "response": answered(trace.response),
         "status": "failed" if failed(trace) else None,
         "latency_s": trace.duration_ms / 1000 if trace.duration_ms is not None and trace.duration_ms >= 0 else None,
-        "prompt_tokens": _count(tokens.get("input_tokens")),
-        "generated_tokens": _count(tokens.get("output_tokens")),
+        "prompt_tokens": as_count(tokens.get("input_tokens")),
+        "generated_tokens": as_count(tokens.get("output_tokens")),
         "correct": None,
         "score": None,
         "score_rule": None,
@@ -128,8 +128,3 @@ def _gold(trace: Trace) -> str | None:
 def _tokens(trace: Trace) -> Mapping[str, Any]:
     told = opened(trace.metadata.get(TOKEN_USAGE))
     return told if isinstance(told, dict) else {}
-
-
-def _count(value: Any) -> int | None:
-    found = whole(value)
-    return found if found is not None and found >= 0 else None
