@@ -5,6 +5,7 @@ Errors name the file and the key, and for an unknown key the nearest known one.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from functools import cached_property
@@ -89,7 +90,7 @@ class Study(Part):
     def path_text(self, path: Path | str) -> str:
         """What expressions see of a path: relative to the study's folder where it lies inside, else absolute."""
         text = str(path) if "://" in str(path) else Path(path).absolute().as_posix()
-        for one in (text, text if "://" in text else Path(path).resolve().as_posix()):
+        for one in (text, text if "://" in text else Path(os.path.realpath(path)).as_posix()):  # a link in a circle raises nothing
             if self._root_text is not None and one.startswith(self._root_text):
                 return one[len(self._root_text) :]
         return text

@@ -238,3 +238,15 @@ def test_editing_the_study_file_reads_again_what_it_changes_and_nothing_else(sto
     assert rows_of(store, "select input_size, n from cells order by 1") == [(224, 3), (448, 3)]
     study.write_text("# a comment only\n" + study.read_text())
     assert store.ingest(tmp_path / "in").unchanged == 2
+
+
+def test_a_file_one_run_of_which_lives_elsewhere_in_a_later_version_gives_its_other_run(each_store: Tracker, tmp_path: Path) -> None:
+    later = run_rows(n=4, run_id="r1", ended_at="2026-01-02T00:00:00Z")
+    write_rows(tmp_path / "later.jsonl", later)
+    earlier = run_rows(n=2, run_id="r1", ended_at="2026-01-01T00:00:00Z")
+    write_rows(tmp_path / "both.jsonl", [*earlier, *run_rows(n=3, run_id="r2", scores={"other": 0.5})])
+    each_store.ingest(tmp_path / "later.jsonl")
+    report = each_store.ingest(tmp_path / "both.jsonl")
+    assert (report.new, report.outdated) == (1, 1)
+    assert each_store.sql("select external_id, n_records from runs order by 1").fetchall() == [("r1", 4), ("r2", 3)]
+    assert each_store.sql("select count(*) from records").fetchall() == [(7,)]

@@ -457,7 +457,9 @@ class Loader:
 def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
     for ordinal, piece in reading.records.pieces():
-        row = of[ordinal]
+        row = of.get(ordinal)
+        if row is None:  # another place holds this run in a later version
+            continue
         columns = {"run_id": pa.array(np.full(piece.num_rows, row.run_id, np.int64)), "question_id": _question_ids(row, piece)}
         kept = [name for name in piece.schema.names if name not in {"run", "position", "question_key"}]
         yield row, pa.table({**columns, **{name: piece.column(name) for name in kept}})
@@ -466,7 +468,9 @@ def _records(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
 def _record_scores(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
     reading = next(iter(of.values())).reading
     for ordinal, piece in reading.record_scores.pieces():
-        row = of[ordinal]
+        row = of.get(ordinal)
+        if row is None:  # another place holds this run in a later version
+            continue
         scores = piece.select(["repetition", "attempt", "scorer", "score", "special"])
         yield row, _with_run(row, scores.add_column(0, "question_id", _question_ids(row, piece)))
 
@@ -476,7 +480,8 @@ def _metric_points(of: dict[int, _Row]) -> Iterable[tuple[_Row, pa.Table]]:
         if row.read.metric_points.num_rows:
             yield row, _with_run(row, row.read.metric_points)
     for ordinal, piece in next(iter(of.values())).reading.metric_points.pieces():
-        yield of[ordinal], _with_run(of[ordinal], piece.drop_columns(["run"]))
+        if ordinal in of:
+            yield of[ordinal], _with_run(of[ordinal], piece.drop_columns(["run"]))
 
 
 def _question_ids(row: _Row, piece: pa.Table) -> pa.ChunkedArray:
