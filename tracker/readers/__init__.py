@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,6 @@ def all_readers() -> tuple[Reader, ...]:
     return tuple(map(reader, NAMES))
 
 
-@cache
 def reader(name: str) -> Reader:
     """The reader of a name; imports no other."""
     found: Reader = import_module(f"tracker.readers.{name}").READER
