@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tracker.batch import METRIC_POINTS, Batch, Refusal, Source
 from tracker.errors import InputError
-from tracker.readers import tabular
+from tracker.readers import delimited
 from tracker.readers.base import Folder
 from tracker.readers.mlflow import READER, grading, mapping, tables, texts, traces
 from tracker.readers.mlflow.artifacts import Places, candidates, logged_tables, tables_in
@@ -317,7 +317,7 @@ def test_a_score_of_another_kind_than_those_of_the_first_rows_is_a_number_or_ref
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first piece of a file decides how a column is read; what comes later may not fit it."""
-    monkeypatch.setattr(tabular, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(delimited, "CHUNK_ROWS", 2)
     path = tmp_path / "t.csv"
     path.write_text(
         "question,correct,depth\n"
