@@ -90,7 +90,8 @@ def _jobs(planned: Sequence[Planned]) -> Iterator[list[Planned]]:
         if group is None:
             yield from ([one] for one in members)
         else:
-            yield from (list(some) for some in iter(lambda: list(itertools.islice(members, GROUP_SOURCES)), []))  # noqa: B023 - used up at once
+            while some := list(itertools.islice(members, GROUP_SOURCES)):
+                yield some
 
 
 class _Pool:
