@@ -83,6 +83,8 @@ def _analyse(
 ) -> None:
     """Run, store, write the files that were asked for, print."""
     from analyses.parameters import checked
+    from analyses.progress import reporting
+    from cli.progress import Progress
     from tracker.api import Tracker
 
     module = entry.load()
@@ -91,8 +93,11 @@ def _analyse(
         from analyses.plot import format_of
 
         format_of(plot)
+    progress = Progress()
     with Tracker(location) as tracker:
-        result = module.run(tracker.session(sync=not no_sync), parameters)
+        with reporting(progress):
+            result = module.run(tracker.session(sync=not no_sync), parameters)
+        progress.close()
         if save:
             result = _stored(tracker, result)
     _write(result, csv=csv, plot=plot, html=html)
@@ -180,23 +185,80 @@ def _option(name: str, field: FieldInfo, hint: Any) -> Callable[[Any], Any]:
         return click.option(
             flag, type=click.Path(exists=False, dir_okay=False, path_type=Path), metavar="FILE.sql", help=f"File with {text}."
         )
+    if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("argument"):
+        return click.argument(name, nargs=-1, required=field.is_required(), metavar=str(field.json_schema_extra["argument"]))
     kind, multiple = _kind(hint)
     if kind is bool:
         return click.option(
             f"{flag}/--no-{name.replace('_', '-')}", default=None, help=f"{text}  [default: {'on' if field.default else 'off'}]"
         )
-    default = ", ".join(field.default) if multiple else field.default
-    shown = f"{text}; repeatable" if multiple else text
+    default = ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+    shown = f"{text}; repeatable" if multiple and "repeatable" not in text else text
+    many = multiple and isinstance(kind, click.Choice)
     return click.option(
-        flag, type=kind, multiple=multiple, default=None, help=shown if default is None else f"{shown}  [default: {default}]"
+        flag,
+        type=_Listed(kind) if many else kind,
+        multiple=multiple,
+        default=None,
+        callback=_flat if many else None,
+        help=shown if default in {None, ""} else f"{shown}  [default: {default}]",
     )
+
+
+class _Listed(click.ParamType[tuple[str, ...]]):
+    """One value, or several with commas between them."""
+
+    name = "list"
+
+    def __init__(self, kind: click.Choice[str]) -> None:
+        self.kind = kind
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """The values there are."""
+        return self.kind.get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """The values of one option."""
+        return tuple(self.kind.convert(part.strip(), param, ctx) for part in value.split(","))
+
+
+class _Numbers(click.ParamType[tuple[Any, ...]]):
+    """So many numbers with commas between them, such as 0.05,10."""
+
+    name = "numbers"
+
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self.kinds = kinds
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """How they are written."""
+        del param, ctx
+        return ",".join("X" for _ in self.kinds)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """The numbers."""
+        parts = value.split(",")
+        try:
+            return tuple(kind(part) for kind, part in zip(self.kinds, parts, strict=True))
+        except ValueError:
+            self.fail(f"expected {len(self.kinds)} numbers with commas between them, found {value!r}", param, ctx)
+
+
+def _flat(ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """The values of all uses of an option, each once."""
+    del ctx, param
+    return tuple(dict.fromkeys(one for some in value for one in some))
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
     """Click's type of an annotation, and whether the option repeats."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _kind(arguments[0])
     if origin is typing.Literal:
         return click.Choice(arguments), False
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return _Numbers(arguments), False
     if origin is tuple:
         return _kind(arguments[0])[0], True
     if origin in {types.UnionType, typing.Union}:

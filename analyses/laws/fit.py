@@ -1,0 +1,105 @@
+"""One fitted law, for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from analyses.laws import criteria
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pandas as pd
+
+    from analyses.laws.solutions import Solutions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A law fitted to one group of cells."""
+
+    law: str
+    parameters: dict[str, float]
+    """e_inf, A_n, alpha, B_r, beta on axes divided by the reference; A = A_n Nref^alpha and B = B_r Rref^beta in the units of N and R."""
+    at_bound: dict[str, Literal["lower", "upper"]]
+    """Shape parameters that stopped at a bound of the search."""
+    reference: tuple[float, float]
+    N: npt.NDArray[np.float64]
+    R: npt.NDArray[np.float64]
+    error: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64]
+    k: int
+    """Free parameters."""
+    objective: float
+    """What was minimised."""
+    solution: Solutions
+
+    @property
+    def n(self) -> int:
+        """Number of cells with weight."""
+        return int((self.weights > 0).sum())
+
+    @property
+    def residuals(self) -> npt.NDArray[np.float64]:
+        """Observed minus predicted error of each cell."""
+        return self.error - self.predict(self.N, self.R)
+
+    @property
+    def sse(self) -> float:
+        """Weighted sum of squared errors."""
+        return float((self.weights * self.residuals**2).sum())
+
+    @property
+    def r2(self) -> float:
+        """1 - SSE/SST about the weighted mean of the group."""
+        return criteria.r2(self.error, self.predict(self.N, self.R), self.weights)
+
+    @property
+    def bic(self) -> float:
+        """Gaussian BIC."""
+        return float(criteria.bic(self.sse, self.n, self.k))
+
+    @property
+    def aic(self) -> float:
+        """Gaussian AIC."""
+        return float(criteria.aic(self.sse, self.n, self.k))
+
+    def predict(self, N: npt.ArrayLike, R: npt.ArrayLike) -> npt.NDArray[np.float64]:  # noqa: N803 - the paper's letters
+        """Error at N and R, in the units of the fit."""
+        n, r = np.asarray(N, dtype=float) / self.reference[0], np.asarray(R, dtype=float) / self.reference[1]
+        values = {name: value[0] for name, value in self.solution.parameters.items()}
+        return np.asarray(self.solution.function(n, r, **values), dtype=float)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per cell: N, R, error, weight, predicted, residual."""
+        import pandas as pd
+
+        predicted = self.predict(self.N, self.R)
+        return pd.DataFrame(
+            {
+                "N": self.N,
+                "R": self.R,
+                "error": self.error,
+                "weight": self.weights,
+                "predicted": predicted,
+                "residual": self.error - predicted,
+            }
+        )
+
+    def summary(self) -> str:
+        """Parameters, bounds hit and measures of fit as text."""
+        lines = [f"{self.law}: n {self.n}, k {self.k}, SSE {self.sse:.6g}, R2 {self.r2:.4f}, BIC {self.bic:.2f}, AIC {self.aic:.2f}"]
+        width = max(map(len, self.parameters))
+        for name, value in self.parameters.items():
+            note = f"  at its {self.at_bound[name]} bound" if name in self.at_bound else ""
+            lines.append(f"  {name:<{width}}  {value:.6g}{note}")
+        lines.append(f"  reference: N {self.reference[0]:.6g}, R {self.reference[1]:.6g}")
+        return "\n".join(lines)
+
+    def chart(self) -> Any:
+        """Predicted against observed error, an Altair chart."""
+        from analyses.laws.charts import predicted_observed
+
+        return predicted_observed(self)

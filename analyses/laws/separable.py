@@ -1,0 +1,121 @@
+"""The separable law L = e + A/N^alpha + B/R^beta, and its bounded version (separable-law paper, Eqs. 3 and 16)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import expit, logit
+
+from analyses.laws.engine import fit_many
+from analyses.laws.fit import Fit
+from analyses.laws.floor import Floor, floor_of
+from analyses.laws.solutions import Solutions
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BOX = (0.05, 10.0)
+"""Search range of an exponent (B.1)."""
+LOWEST_ERROR = 0.001
+
+
+def separable(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any) -> Any:
+    """The separable law."""
+    return e + a * n**-alpha + b * r**-beta
+
+
+def bounded(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any) -> Any:
+    """The separable law behind a logistic link."""
+    return expit(separable(n, r, e, a, alpha, b, beta))
+
+
+class SeparableLaw:
+    """L(N, R) = e_inf + A N^-alpha + B R^-beta with A, B >= 0."""
+
+    name = "separable"
+    k = 5
+
+    def __init__(
+        self,
+        *,
+        alpha: tuple[float, float] = BOX,
+        beta: tuple[float, float] = BOX,
+        floor: str | Floor = "continuous",
+        reference: tuple[float, float] | None = None,
+        optimizer: Literal["global", "paper"] = "global",
+    ) -> None:
+        """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
+        self.alpha, self.beta, self.floor, self.reference, self.optimizer = alpha, beta, floor_of(floor), reference, optimizer
+
+    def fit(self, N: npt.ArrayLike, R: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Fit:  # noqa: N803
+        """Fit one group: N, R and error of its cells, with weights if they differ."""
+        n_axis, r_axis, y = (np.asarray(values, dtype=float) for values in (N, R, error))
+        w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
+        reference = self.reference or (float(np.exp(np.log(n_axis).mean())), float(np.exp(np.log(r_axis).mean())))
+        solution = self.fit_many(n_axis / reference[0], r_axis / reference[1], y, w)
+        e, a, alpha, b, beta = (float(solution.parameters[name][0]) for name in ("e", "a", "alpha", "b", "beta"))
+        return Fit(
+            law=self.name,
+            parameters={
+                "e_inf": e,
+                "A_n": a,
+                "alpha": alpha,
+                "B_r": b,
+                "beta": beta,
+                "A": a * reference[0] ** alpha,
+                "B": b * reference[1] ** beta,
+            },
+            at_bound={name: "lower" if at < 0 else "upper" for name in ("alpha", "beta") if (at := int(solution.at_bound(name)[0])) != 0},
+            reference=reference,
+            N=n_axis,
+            R=r_axis,
+            error=y,
+            weights=w,
+            k=self.k,
+            objective=float(solution.objective[0]),
+            solution=solution,
+        )
+
+    def fit_many(self, n: npt.ArrayLike, r: Any, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
+        """Fit many groups at once on axes that are already normalised; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
+        found = fit_many(
+            n, r, self._target(error), weights, alpha=self.alpha, beta=self.beta, floor=self._floor(), optimizer=self.optimizer
+        )
+        return Solutions(
+            law=self.name,
+            parameters={name: found[name] for name in ("e", "a", "alpha", "b", "beta")},
+            objective=found["objective"],
+            bounds={"alpha": self.alpha, "beta": self.beta},
+            function=self._error,
+        )
+
+    def _floor(self) -> Floor:
+        return self.floor
+
+    @staticmethod
+    def _target(error: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        return np.asarray(error, dtype=float)
+
+    _error = staticmethod(separable)
+
+
+class BoundedLaw(SeparableLaw):
+    """L = sigma(c + A N^-alpha + B R^-beta), fitted on the logit of the error with c >= logit 0.001 (Eq. 16); e_inf is c."""
+
+    name = "bounded"
+
+    def _floor(self) -> Floor:
+        return Floor("continuous", float(logit(LOWEST_ERROR)), np.inf)
+
+    @staticmethod
+    def _target(error: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        return np.asarray(logit(np.asarray(error, dtype=float)), dtype=float)
+
+    _error = staticmethod(bounded)
+
+
+def clipped(error: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Errors moved into [0.5/n, 1 - 0.5/n] for n answers, so that their logit is finite (ours; the paper leaves it open)."""
+    edge = 0.5 / np.asarray(count, dtype=float)
+    return np.clip(np.asarray(error, dtype=float), edge, 1 - edge)

@@ -1,0 +1,82 @@
+"""What every analysis does around its numbers: open the cohort, and wrap the answer with where it came from."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analyses.cohort import cohort_sql, materialised, origin, threads
+from analyses.result import Charts, Cohort, Result
+from tracker.errors import AnalysisError
+from tracker.version import version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from analyses.parameters import AnalysisParameters
+    from analyses.result import FittedLaw, Table
+    from analyses.session import StarSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A cohort that is materialised as the temporary table `cohort`."""
+
+    session: StarSession
+    analysis: str
+    parameters: AnalysisParameters
+    sql: str
+    started: float
+
+    def result(
+        self,
+        *,
+        rows: int,
+        digest: str,
+        headline: Mapping[str, Any],
+        tables: Mapping[str, Table],
+        charts: Charts | None = None,
+        warnings: Sequence[str] = (),
+        fits: Sequence[FittedLaw] = (),
+    ) -> Result:
+        """The answer with its cohort, versions and seconds."""
+        engine = self.session.connection.execute("select version()").fetchone()
+        return Result(
+            analysis=self.analysis,
+            parameters=self.parameters.model_dump(),
+            cohort=Cohort(sql=self.sql, rows=rows, digest=digest),
+            headline=headline,
+            tables=tables,
+            charts=charts or Charts(),
+            warnings=tuple(dict.fromkeys(warnings)),
+            fits=tuple(fits),
+            seconds=time.perf_counter() - self.started,
+            database=str(self.session.uuid),
+            data_version=int(self.session.data_version),
+            code_version=version(),
+            engine_version=str(engine[0]) if engine else "",
+            seed=self.parameters.seed,
+        )
+
+
+@contextmanager
+def opened(session: StarSession, analysis: str, parameters: AnalysisParameters, *, cohort: str, columns: Sequence[str]) -> Iterator[Opened]:
+    """Materialise the cohort of `analyses/cohorts/<cohort>.sql`, narrowed or replaced by the user, for as long as the `with` lasts."""
+    started = time.perf_counter()
+    sql = cohort_sql(cohort, parameters)
+    session.ensure_files()
+    with (
+        threads(session.connection, parameters.workers),
+        materialised(session.connection, sql, parameters.model_dump(), columns=columns, where=origin(parameters)),
+    ):
+        yield Opened(session=session, analysis=analysis, parameters=parameters, sql=sql, started=started)
+
+
+def nothing(parameters: AnalysisParameters, message: str = "no scored answer in the cohort") -> AnalysisError:
+    """The error of a cohort that leaves nothing to analyse."""
+    narrowed = parameters.where or parameters.cohort
+    return AnalysisError(
+        message, hint="trackr info counts what is there; look at --where and --cohort" if narrowed else "trackr ingest PATH"
+    )
