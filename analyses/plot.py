@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from analyses.result import Result
@@ -23,22 +24,28 @@ def format_of(path: Path) -> str:
     return suffix
 
 
-def figure(result: Result) -> Any:
-    """All charts of a result on one sheet."""
+def figure(result: Result, names: Sequence[str] = ()) -> Any:
+    """The charts of a result (all, or those that are named) on one sheet; UsageError for a name that is none."""
     import altair as alt
 
+    if unknown := sorted(set(names) - set(result.charts)):
+        message = f"{result.analysis} has no chart {unknown[0]!r}"
+        raise UsageError(message, where="--chart", hint="it has " + (", ".join(result.charts) or "none"))
+    if not result.charts:
+        message = f"{result.analysis} has nothing to draw here"
+        raise UsageError(message, where="--plot", hint="its tables and warnings say why")
     return (
-        alt.concat(*(result.charts[name] for name in result.charts), columns=2)
+        alt.concat(*(result.charts[name] for name in names or result.charts), columns=2)
         .resolve_scale(color="independent", size="independent")
         .configure_view(stroke="#ccc")
     )
 
 
-def save_plot(result: Result, path: Path) -> None:
-    """Draw the charts into one file."""
+def save_plot(result: Result, path: Path, names: Sequence[str] = ()) -> None:
+    """Draw the charts (all, or those that are named) into one file."""
     kind = format_of(path)
+    chart = figure(result, names)
     path.parent.mkdir(parents=True, exist_ok=True)
-    chart = figure(result)
     if kind == "html":
         path.write_text(page(chart, f"trackr analyze {result.analysis}"), encoding="utf-8")
     else:

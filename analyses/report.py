@@ -6,7 +6,7 @@ import html
 import json
 from typing import TYPE_CHECKING, Any
 
-from analyses.text import number
+from analyses.text import headline_kind, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ def report(result: Result) -> str:
 
 def _headline(headline: Mapping[str, Any]) -> str:
     rows = "".join(
-        f'<tr><td>{_text(name)}</td><td class="n">{_text(number(value, "share" if isinstance(value, float) else "count"))}</td></tr>'
+        f'<tr><td>{_text(name)}</td><td class="n">{_text(number(value, headline_kind(value)))}</td></tr>'
         for name, value in headline.items()
     )
     return f"<table>{rows}</table>"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from analyses.result import Column, Kind, Result, Table
 
 
+SMALLEST_SHARE = 0.001
+
+
 def render(result: Result) -> str:
     """Headline and tables; long tables are cut and say so."""
     return "\n\n".join([render_headline(result.headline), *(render_table(name, table) for name, table in result.tables.items())])
@@ -19,7 +22,7 @@ def render(result: Result) -> str:
 def render_headline(headline: Mapping[str, Any]) -> str:
     """One number per line."""
     width = max((len(name) for name in headline), default=0)
-    return "\n".join(f"{name:<{width}}  {number(value, _kind(value))}" for name, value in headline.items())
+    return "\n".join(f"{name:<{width}}  {number(value, headline_kind(value))}" for name, value in headline.items())
 
 
 def render_table(name: str, table: Table) -> str:
@@ -56,7 +59,10 @@ def _cells(table: Table, column: Column, shown: int) -> tuple[list[str], bool]:
     cells = [number(value, column.kind) for value in table.data[column.name][:shown]]
     if f"{column.name}_low" in table.data and f"{column.name}_high" in table.data:
         low, high = (table.data[f"{column.name}_{end}"][:shown] for end in ("low", "high"))
-        cells = [cell if cell == "-" else f"{cell} [{a:.3f}, {b:.3f}]" for cell, a, b in zip(cells, low, high, strict=True)]
+        cells = [
+            cell if a is None or b is None else f"{cell} [{number(a, column.kind)}, {number(b, column.kind)}]"
+            for cell, a, b in zip(cells, low, high, strict=True)
+        ]
     return [column.name, *cells], column.kind != "text"
 
 
@@ -65,5 +71,8 @@ def _is_interval_end(table: Table, column: Column) -> bool:
     return end in {"low", "high"} and {stem, f"{stem}_low", f"{stem}_high"} <= set(table.data)
 
 
-def _kind(value: Any) -> Kind:
-    return "share" if isinstance(value, float) else "count" if isinstance(value, int) else "text"
+def headline_kind(value: Any) -> Kind:
+    """How a number of a headline is printed: three decimals between 0.001 and 1, four digits otherwise."""
+    if isinstance(value, float):
+        return "share" if SMALLEST_SHARE <= abs(value) <= 1 or value == 0 else "number"
+    return "count" if isinstance(value, int) else "text"

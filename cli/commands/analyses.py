@@ -72,11 +72,11 @@ def _database(location: Location) -> Database:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    from analyses.text import number
+    from analyses.text import headline_kind, number
 
     for row in rows:
         shares = [(name, value) for name, value in row["headline"].items() if isinstance(value, float)][:HEADLINES]
-        numbers = ", ".join(f"{name} {number(value, 'share')}" for name, value in shares)
+        numbers = ", ".join(f"{name} {number(value, headline_kind(value))}" for name, value in shares)
         cohort = "  own cohort" if row["parameters"].get("cohort") else ""
         where = f"  where {' '.join(row['parameters']['where'].split())}" if row["parameters"].get("where") else ""
         yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}{cohort}{where}"

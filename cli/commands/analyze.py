@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import types
 import typing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def _command(entry: AnalysisEntry) -> click.Command:
 
     @store_options
     def run(location: Location, **options: Any) -> None:
-        outputs = {name: options.pop(name) for name in ("as_json", "csv", "plot", "html", "save", "no_sync")}
+        outputs = {name: options.pop(name) for name in ("as_json", "csv", "plot", "chart", "html", "save", "no_sync")}
         given = {name: value for name, value in options.items() if value not in {None, ()}}
         if "cohort" in given:
             given["cohort"] = _read(given["cohort"])
@@ -77,6 +78,7 @@ def _analyse(
     as_json: bool,
     csv: Path | None,
     plot: Path | None,
+    chart: tuple[str, ...],
     html: Path | None,
     save: bool,
     no_sync: bool,
@@ -100,7 +102,7 @@ def _analyse(
         progress.close()
         if save:
             result = _stored(tracker, result)
-    _write(result, csv=csv, plot=plot, html=html)
+    _write(result, csv=csv, plot=plot, charts=chart, html=html)
     for warning in result.warnings:
         click.echo(f"trackr: {warning}", err=True)
     if as_json:
@@ -123,7 +125,7 @@ def _stored(tracker: Tracker, result: Result) -> Result:
     return result
 
 
-def _write(result: Result, *, csv: Path | None, plot: Path | None, html: Path | None) -> None:
+def _write(result: Result, *, csv: Path | None, plot: Path | None, charts: tuple[str, ...], html: Path | None) -> None:
     if csv is not None:
         from analyses.export import save_csv
 
@@ -131,7 +133,7 @@ def _write(result: Result, *, csv: Path | None, plot: Path | None, html: Path | 
     if plot is not None:
         from analyses.plot import save_plot
 
-        _to_disk(plot, save_plot, result)
+        _to_disk(plot, partial(save_plot, names=charts), result)
     if html is not None:
         from analyses.report import save_report
 
@@ -166,6 +168,7 @@ def _output_options() -> list[Callable[[Any], Any]]:
             "--csv", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write one CSV file per table into DIR."
         ),
         click.option("--plot", type=file, metavar="FILE", help="Draw the charts into FILE (.svg, .png or .html)."),
+        click.option("--chart", multiple=True, metavar="NAME", help="Draw only this chart; repeatable (default: all on one sheet)."),
         click.option("--html", type=file, metavar="FILE", help="Write a self-contained report."),
         click.option("--save/--no-save", default=True, show_default=True, help="Store the result in the database."),
         click.option("--no-sync", is_flag=True, help="Use the lake as it is, even when the database is newer."),
