@@ -3,6 +3,7 @@
     make bench                       everything but the ten times larger study
     make bench BENCH_ARGS=--large    that too (about 15 minutes and 4 GB more)
     make bench BENCH_ARGS=--many     and 2,000 small ingests (about 15 minutes more)
+    make bench BENCH_ARGS=--long     and what resampling takes at length (about 15 minutes more)
 
 Progress goes to stderr. Nothing here passes or fails: the figures stand beside their targets.
 """
@@ -20,6 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from formats import format_figures, many_figures
+from laws import law_figures
 from measure import DATA, ROOT, best, fresh, python, run, seconds_of
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def main() -> None:
     figures |= reading_figures()
     if not options.no_formats:
         figures |= format_figures()
+    if not options.no_laws:
+        figures["laws"] = law_figures(long=options.long)
     if options.many:
         figures |= many_figures()
     if options.large:
@@ -171,6 +175,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--many", action="store_true", help="also 2,000 ingests of one run each (about 15 minutes)")
     parser.add_argument("--no-postgres", action="store_true", help="leave PostgreSQL out")
     parser.add_argument("--no-formats", action="store_true", help="leave MLflow, inspect and Excel out (about 5 minutes)")
+    parser.add_argument("--no-laws", action="store_true", help="leave fits, bootstraps, hold-outs and comparisons out (about 3 minutes)")
+    parser.add_argument(
+        "--long", action="store_true", help="also 10,000 fits against a dense search, and the bootstrap of hold-outs (about 15 minutes)"
+    )
     parser.add_argument("--no-baseline", action="store_true", help="leave json + to_sql out (about a minute)")
     return parser.parse_args()
 
