@@ -147,6 +147,21 @@ def cluster_sums(study: CellStudy) -> ClusterSums:
     )
 
 
+def precision_weights(variance: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.float64]:
+    """Weights of cells in inverse proportion to the variance of their error, with a mean of one over the kept cells; 0 for others.
+
+    Ours, where B.4 is silent: a variance of zero counts as the smallest positive one, a variance that cannot be estimated (a single
+    cluster) as the largest; where none is positive all weights are one.
+    """
+    keep = np.ones(len(variance), dtype=bool) if keep is None else keep
+    known = variance[keep & (variance > 0)]
+    if not len(known):
+        return keep.astype(float)
+    usable = np.where(np.isnan(variance), known.max(), np.maximum(variance, known.min()))
+    weights = np.where(keep, 1.0 / usable, 0.0)
+    return np.asarray(weights / weights[keep].mean())
+
+
 def draw(clusters: Clusters, seed: int, replicates: Sequence[int], kind: Resampling = "ordinary") -> npt.NDArray[np.float64]:
     """Weights of the clusters, replicates x clusters; replicate number and seed alone decide them.
 
