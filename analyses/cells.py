@@ -155,7 +155,7 @@ class CellStudy:
     cells: Cells
     groups: Groups
     reference: tuple[float, float]
-    """Reference N (billions) and R: geometric means over all cells with both, before anything is dropped; else as the user pins them."""
+    """Reference N (billions) and R: geometric means over all cells with both, before anything is split or dropped; else as pinned."""
     warnings: list[str]
 
 
@@ -173,7 +173,7 @@ def study_of_cells(
         raise nothing(parameters, "every answer is at native image size or part of a sweep")
     labels = tuple(dict.fromkeys((*split, *(name for name in parameters.by if name in QUESTION_LABELS))))
     cells, cell_of = make_cells(answers, labels, kept)
-    reference = parameters.reference or reference_of(cells)
+    reference = parameters.reference or reference_of(make_cells(answers, (), kept)[0] if labels else cells)
     keep = kept_cells(cells, parameters.drop, warnings)
     if not keep.any():
         raise nothing(parameters, "--drop leaves no cell")
