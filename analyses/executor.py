@@ -6,9 +6,12 @@ Pieces have fixed sizes that no number of workers changes, every piece runs with
 from __future__ import annotations
 
 import os
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, TypeVar
+import pickle
+import subprocess
+import sys
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -24,8 +27,8 @@ S = TypeVar("S")
 
 LOCAL = "local"
 DASK = "dask://"
-SHARED: list[Any] = []
-"""What every piece of work in a worker process needs besides the piece itself; sent once."""
+STARTING_PAYS = 4.0
+"""Seconds of work below which worker processes do not pay."""
 
 
 def run_pieces(
@@ -42,23 +45,27 @@ def run_pieces(
 
     `work` is a function of a module (it is sent by name). `executor` is "local" or "dask://host:port"; `workers` is the number of
     local processes (None: one per core). `seconds` is a guess of the whole work on one core: below a few seconds starting
-    processes costs more than it saves, and everything runs here. Progress is reported under `what`.
-    Raises UsageError for an executor that is none, AnalysisError where a cluster cannot be reached.
+    processes costs more than it saves, and everything runs here. Progress is reported under `what`. An error of a piece is raised
+    here; whatever ends the wait (also Ctrl-C) ends the local workers, and so does the end of this process.
+    Raises UsageError for an executor that is none, AnalysisError where a cluster cannot be reached or a worker is lost.
     """
     pieces = list(pieces)
     if executor.startswith(DASK):
-        return _on_dask(work, shared, pieces, what, executor)
+        from analyses.dask import on_dask
+
+        return on_dask(work, shared, pieces, what, executor)
     if executor != LOCAL:
         message = f"expected local or dask://HOST:PORT, found {executor!r}"
         raise UsageError(message, where="--executor")
-    workers = min(workers or os.cpu_count() or 1, len(pieces))
+    workers = min(workers or _cores(), len(pieces))
     if workers <= 1 or (seconds is not None and seconds < STARTING_PAYS):
         return _here(work, shared, pieces, what)
     return _in_processes(work, shared, pieces, what, workers)
 
 
-STARTING_PAYS = 4.0
-"""Seconds of work below which worker processes do not pay."""
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _here(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str) -> list[T]:
@@ -72,50 +79,77 @@ def _here(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str) -> l
 
 
 def _in_processes(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, workers: int) -> list[T]:
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_receive, initargs=(shared,)) as pool:
-        futures = [pool.submit(_work_in_process, work, piece) for piece in pieces]
+    with _Workers(workers, pickle.dumps((work, shared), protocol=5)) as pool:
+        futures = [pool.submit(piece) for piece in pieces]
+        waiting = set(futures)
+        while waiting:
+            report(what, len(futures) - len(waiting), len(futures))
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+        report(what, len(futures), len(futures))
+        return [future.result() for future in futures]
+
+
+class _Workers:
+    """Worker processes, each driven by one thread that takes the next piece when its process has answered."""
+
+    def __init__(self, workers: int, first: bytes) -> None:
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="trackr-analysis")
+        self._processes = [_started(_environment()) for _ in range(workers)]
+        self._free = list(self._processes)
+        self._new = {process.pid for process in self._processes}
+        self._first = first
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        """End the processes: they hold nothing but what an answer would be made of."""
+        for process in self._processes:
+            process.kill()
+        self._threads.shutdown(wait=True, cancel_futures=True)
+        for process in self._processes:
+            process.communicate()
+
+    def submit(self, piece: Any) -> Any:
+        """A future of the answer."""
+        return self._threads.submit(self._run, piece)
+
+    def _run(self, piece: Any) -> Any:
+        process = self._free.pop()  # as many threads as processes: one is free
         try:
-            waiting = set(futures)
-            while waiting:
-                report(what, len(futures) - len(waiting), len(futures))
-                _, waiting = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-            report(what, len(futures), len(futures))
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+            if process.pid in self._new:
+                self._new.discard(process.pid)
+                _send(process, self._first)
+            _send(process, pickle.dumps(piece, protocol=5))
+            assert process.stdout is not None  # noqa: S101
+            answer, problem = pickle.load(process.stdout)  # noqa: S301 - from our own child process
+        except (EOFError, OSError, pickle.UnpicklingError) as err:
+            message = f"a worker process ended unexpectedly (exit {process.wait()})"
+            raise AnalysisError(message, hint="is memory short? try --workers 1") from err
+        finally:
+            self._free.append(process)
+        if problem is not None:
+            raise problem
+        return answer
 
 
-def _receive(shared: Any) -> None:
-    SHARED[:] = [shared]
+COMMAND = [sys.executable, "-m", "analyses.worker"]
 
 
-def _work_in_process(work: Callable[[Any, P], T], piece: P) -> T:
-    with threadpool_limits(1):
-        return work(SHARED[0], piece)
+def _started(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)  # noqa: S603 - our own command
 
 
-def _on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, executor: str) -> list[T]:
-    try:
-        from distributed import Client, as_completed
-    except ModuleNotFoundError as err:
-        message = "the Dask executor needs distributed, which is not installed"
-        raise AnalysisError(message, where=f"--executor {executor}", hint="pip install distributed") from err
-    try:
-        client = Client(executor.removeprefix(DASK), timeout="20s")
-    except (OSError, ValueError) as err:
-        message = f"no Dask scheduler answers: {err}"
-        raise AnalysisError(
-            message, where=f"--executor {executor}", hint="dask scheduler starts one; workers need trackr installed"
-        ) from err
-    with client:
-        sent = client.scatter(shared, broadcast=True, hash=False)
-        futures = [client.submit(_work_on_dask, work, sent, piece, pure=False) for piece in pieces]
-        for done, _ in enumerate(as_completed(futures), start=1):
-            report(what, done, len(futures))
-        return list(client.gather(futures))
+def _send(process: subprocess.Popen[bytes], message: bytes) -> None:
+    assert process.stdin is not None  # noqa: S101
+    pickle.dump(message, process.stdin, protocol=5)
+    process.stdin.flush()
 
 
-def _work_on_dask(work: Callable[[S, P], T], shared: S, piece: P) -> T:
-    with threadpool_limits(1):
-        return work(shared, piece)
+def _environment() -> dict[str, str]:
+    """Workers import what this process imports, and start with one thread for each library."""
+    root = str(Path(__file__).parent.parent)
+    path = dict.fromkeys([root, *(entry or str(Path.cwd()) for entry in sys.path)])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
