@@ -9,10 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from analyses.cells import fittable, study_of_cells
-from analyses.floors_options import FloorParameters
 from analyses.floors_points import LABELS, SUBSET, Split, Weighting, subset_study
-from analyses.law import points_of
 from analyses.law_fits import by_law, fit_groups
+from analyses.law_options import FitParameters, points_of
 from analyses.law_tables import fitted_laws
 from analyses.result import Charts, Column, Table
 
@@ -30,7 +29,7 @@ PERCEPTION, REASONING = "perception", "reasoning"
 NO_TASK = "none"
 
 
-class Parameters(FloorParameters):
+class Parameters(FitParameters):
     """Options of the floors analysis."""
 
     split: Split = Field(
