@@ -107,9 +107,11 @@ def load_answers(session: StarSession) -> Answers:
     rows = select(session.connection, statement("answers_rows"), where="cohort")
     run, question = places(np.ma.getdata(rows["run_id"]), run_ids), places(np.ma.getdata(rows["question_id"]), question_ids)
     repetition, attempt = (np.ma.getdata(rows[name]).astype(np.int64) for name in ("repetition", "attempt"))
-    order = np.lexsort((attempt, repetition, question, run))
-    numbers = {name: floats(rows[name])[order] for name in NUMBERS}
-    run, question, repetition, attempt = run[order], question[order], repetition[order], attempt[order]
+    counts = np.ma.filled(rows["counts"], fill_value=False).astype(bool)
+    numbers = {name: floats(rows[name]) for name in NUMBERS}
+    order = _natural_order((run, question, repetition, attempt), (*numbers.values(), counts))
+    numbers = {name: values[order] for name, values in numbers.items()}
+    run, question, repetition, attempt, counts = run[order], question[order], repetition[order], attempt[order], counts[order]
     return Answers(
         runs=runs,
         questions=questions,
@@ -117,10 +119,18 @@ def load_answers(session: StarSession) -> Answers:
         question=question,
         repetition=repetition,
         attempt=attempt,
-        counts=np.ma.filled(rows["counts"], fill_value=False)[order].astype(bool),
+        counts=counts,
         numbers=numbers,
-        digest=_digest(runs, questions, (run, question, repetition, attempt), numbers),
+        digest=_digest(runs, questions, (run, question, repetition, attempt, counts), numbers),
     )
+
+
+def _natural_order(keys: tuple[npt.NDArray[np.int64], ...], values: tuple[npt.NDArray[Any], ...]) -> npt.NDArray[np.int64]:
+    """Rows by their keys; where keys repeat (two questions of a run that are the same) the values decide, never the order of the scan."""
+    order = np.lexsort(keys[::-1])
+    if not len(order) or np.logical_or.reduce([np.diff(key[order]) != 0 for key in keys]).all():
+        return order
+    return np.lexsort((*(np.nan_to_num(value.astype(float), nan=-np.inf) for value in values[::-1]), *keys[::-1]))
 
 
 def _runs(columns: dict[str, Any]) -> tuple[npt.NDArray[np.int64], Runs]:
@@ -161,7 +171,7 @@ def _sortable(values: npt.NDArray[np.object_]) -> npt.NDArray[np.str_]:
 
 
 def _digest(
-    runs: Runs, questions: AskedQuestions, places_: tuple[npt.NDArray[np.int64], ...], numbers: dict[str, npt.NDArray[np.float64]]
+    runs: Runs, questions: AskedQuestions, places_: tuple[npt.NDArray[Any], ...], numbers: dict[str, npt.NDArray[np.float64]]
 ) -> str:
     digest = hashlib.sha256()
     for column in (*runs.text.values(), *questions.text.values()):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from analyses.answers import COLUMNS, QUESTION_LABELS, load_answers
+from analyses.grid import on_the_grid
 from analyses.grouping import mean_by
 from analyses.opening import nothing, opened
 from analyses.parameters import AnalysisParameters
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from analyses.answers import Answers, Runs
+    from analyses.answers import Answers
     from analyses.opening import Opened
     from analyses.session import StarSession
 
@@ -32,8 +32,6 @@ By = Literal[
 
 BILLION = 1e9
 SHOWN = 5
-KNOBS = ("max_tiles", "pixel_cap", "source_quality", "vision_branches", "language_branches")
-"""Settings whose sweeps are analyses of their own."""
 
 
 class CellParameters(AnalysisParameters):
@@ -168,7 +166,7 @@ def study_of_cells(
     if not len(answers):
         raise nothing(parameters)
     warnings: list[str] = []
-    kept = on_the_grid(answers.runs, parameters, warnings)
+    kept = on_the_grid(answers.runs, warnings, native=parameters.include_native, sweeps=parameters.include_sweeps)
     if not kept[answers.run].any():
         raise nothing(parameters, "every answer is at native image size or part of a sweep")
     labels = tuple(dict.fromkeys((*split, *(name for name in parameters.by if name in QUESTION_LABELS))))
@@ -189,39 +187,6 @@ def study_of_cells(
         reference=reference,
         warnings=warnings,
     )
-
-
-def on_the_grid(runs: Runs, parameters: CellParameters, warnings: list[str]) -> npt.NDArray[np.bool_]:
-    """Which runs belong to the grid: neither native image size nor a sweep, unless they were asked for."""
-    kept = np.ones(len(runs), dtype=bool)
-    if not parameters.include_native:
-        native = runs.text["input_mode"] == "native"
-        kept &= ~native
-        if native.any():
-            warnings.append(f"{int(native.sum()):,} cells at native image size are left out (--include-native)")
-    if not parameters.include_sweeps:
-        swept = kept & ~_usual(runs, kept)
-        kept &= ~swept
-        if swept.any():
-            warnings.append(
-                f"{int(swept.sum()):,} cells of sweeps are left out: they differ from what is usual for their model in {' or '.join(KNOBS)} (--include-sweeps)"
-            )
-    return kept
-
-
-def _usual(runs: Runs, kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Whether a run has its model's most frequent value of every knob (first in order where two are equally frequent)."""
-    usual = np.ones(len(runs), dtype=bool)
-    for knob in KNOBS:
-        values = runs.text[knob] if knob in runs.text else runs.numbers[knob]
-        spelled = ["" if value is None or value != value else f"{value}" for value in values.tolist()]  # noqa: PLR0124 - NaN
-        for model in set(runs.text["model"].tolist()):
-            members = np.flatnonzero((runs.text["model"] == model) & kept)
-            counted = Counter(spelled[member] for member in members)
-            if len(counted) > 1:
-                most = min(counted, key=lambda value: (-counted[value], value))
-                usual[[member for member in members if spelled[member] != most]] = False
-    return usual
 
 
 def make_cells(answers: Answers, labels: Sequence[str], kept: npt.NDArray[np.bool_]) -> tuple[Cells, npt.NDArray[np.int64]]:
@@ -309,7 +274,9 @@ def group_cells(cells: Cells, by: Sequence[str]) -> Groups:
     """Group the cells by the values of columns."""
     by = tuple(dict.fromkeys(by))
     columns = [
-        cells.text[name] if name in cells.text else np.array([_spelled(v) or None for v in cells.numbers[name].tolist()], dtype=object)
+        cells.text[name]
+        if name in cells.text
+        else np.array([None if v != v else _spelled(v) for v in cells.numbers[name].tolist()], dtype=object)  # noqa: PLR0124 - NaN
         for name in by
     ]
     keys = list(zip(*(column.tolist() for column in columns), strict=True)) if by else [()] * len(cells)

@@ -70,11 +70,15 @@ def find_clusters(questions: AskedQuestions, used: npt.NDArray[np.bool_] | None 
 
 
 def _codes(questions: AskedQuestions, scope: str, name: str, used: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Numbers of (scope, key); -1 where the key is not given."""
-    numbers: dict[tuple[Any, str], int] = {}
-    columns = zip(questions.text[scope].tolist(), questions.text[name].tolist(), used.tolist(), strict=True)
+    """Numbers of (scope, key), the benchmark in place of a scope that is not known; -1 where the key is not given."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    columns = zip(*(questions.text[one].tolist() for one in (scope, "benchmark", name)), used.tolist(), strict=True)
     return np.array(
-        [numbers.setdefault((where, key), len(numbers)) if key is not None and use else -1 for where, key, use in columns], dtype=np.int64
+        [
+            numbers.setdefault((where, benchmark if where is None else None, key), len(numbers)) if key is not None and use else -1
+            for where, benchmark, key, use in columns
+        ],
+        dtype=np.int64,
     )
 
 
@@ -86,8 +90,11 @@ class ClusterSums:
     records: sparse.csr_array
     errors: sparse.csr_array
     tokens: sparse.csr_array
+    """R of the records: visual tokens, or effective pixels."""
     with_tokens: sparse.csr_array
-    """Records that state visual tokens."""
+    """Records that state R."""
+    clusters_of_cell: npt.NDArray[np.int64]
+    """Clusters of the benchmark of each cell: m of Eq. 15."""
 
     def rebuild(self, weights: npt.NDArray[np.float64]) -> Rebuilt:
         """Cells of each replicate; weights: replicates x clusters."""
@@ -96,22 +103,15 @@ class ClusterSums:
             return Rebuilt(n=n, error=errors / n, tokens=tokens / stated)
 
     def variance(self, error: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Cluster variance of each cell's error (separable-law paper, Eq. 15); m counts the clusters of the cell's benchmark."""
+        """Cluster variance of each cell's error (separable-law paper, Eq. 15); NaN where the benchmark has a single cluster."""
         error = error[:, None]
         n = np.asarray(self.records.sum(axis=1)).ravel()
         deviations = self.errors - self.records.multiply(error).tocsr()
         square = np.asarray(deviations.multiply(deviations).sum(axis=1)).ravel()
         total = np.asarray(deviations.sum(axis=1)).ravel()
-        m = self._clusters_of_cells()
+        m = self.clusters_of_cell.astype(float)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(m / (m - 1) * (square - total**2 / m) / n**2)
-
-    def _clusters_of_cells(self) -> npt.NDArray[np.float64]:
-        """Clusters in the stratum of each cell."""
-        stratum = np.full(self.records.shape[0], -1)
-        coo = self.records.tocoo()
-        stratum[coo.coords[0]] = self.clusters.stratum[coo.coords[1]]
-        return self.clusters.sizes()[stratum].astype(float)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +123,8 @@ class Rebuilt:
     tokens: npt.NDArray[np.float64]
 
 
-def cluster_sums(study: CellStudy) -> ClusterSums:
-    """Sums over the answers of each cell and cluster."""
+def cluster_sums(study: CellStudy, resource: Literal["visual_tokens", "effective_pixels"] = "visual_tokens") -> ClusterSums:
+    """Sums over the answers of each cell and cluster; `resource` is what R counts."""
     answers, inside = study.answers, study.cell_of >= 0
     used = np.zeros(len(answers.questions), dtype=bool)
     used[answers.question[inside]] = True
@@ -136,7 +136,7 @@ def cluster_sums(study: CellStudy) -> ClusterSums:
         key, position = np.unique(cell * shape[1] + cluster, return_inverse=True)
         return sparse.csr_array((np.bincount(position, weights=values), (key // shape[1], key % shape[1])), shape=shape)
 
-    tokens = answers.numbers["visual_tokens"][inside]
+    tokens = answers.numbers[resource][inside]
     stated = ~np.isnan(tokens)
     return ClusterSums(
         clusters=clusters,
@@ -144,7 +144,17 @@ def cluster_sums(study: CellStudy) -> ClusterSums:
         errors=summed(1.0 - answers.numbers["credit"][inside]),
         tokens=summed(np.where(stated, tokens, 0.0)),
         with_tokens=summed(stated.astype(float)),
+        clusters_of_cell=_clusters_by_benchmark(study, clusters),
     )
+
+
+def _clusters_by_benchmark(study: CellStudy, clusters: Clusters) -> npt.NDArray[np.int64]:
+    benchmarks = study.answers.questions.text["benchmark"].tolist()
+    members: dict[str, set[int]] = {}
+    for benchmark, cluster in zip(benchmarks, clusters.of_question.tolist(), strict=True):
+        if cluster >= 0:
+            members.setdefault(benchmark, set()).add(cluster)
+    return np.array([len(members.get(benchmark, ())) for benchmark in study.cells.text["benchmark"].tolist()], dtype=np.int64)
 
 
 def precision_weights(variance: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.float64]:
@@ -170,7 +180,7 @@ def draw(clusters: Clusters, seed: int, replicates: Sequence[int], kind: Resampl
     weights = np.empty((len(replicates), len(clusters)))
     members = [np.flatnonzero(clusters.stratum == stratum) for stratum in range(len(clusters.sizes()))]
     for row, replicate in enumerate(replicates):
-        rng = np.random.default_rng([seed, replicate])
+        rng = np.random.default_rng([seed % 2**64, replicate])
         for some in members:
             m = len(some)
             drawn = np.bincount(rng.integers(0, m, m), minlength=m) if kind == "ordinary" else m * rng.dirichlet(np.ones(m))
