@@ -1,9 +1,25 @@
 """Functional forms of inference error over model size N and visual tokens R, and their fitting: NumPy and SciPy, no database."""
 
+from analyses.laws.coupled import CoupledLaw
 from analyses.laws.criteria import aic, bic, r2
 from analyses.laws.fit import Fit
 from analyses.laws.floor import CONTINUOUS, FREE, GRID, Floor
+from analyses.laws.multiplicative import MultiplicativeLaw
 from analyses.laws.separable import BoundedLaw, SeparableLaw
 from analyses.laws.solutions import Solutions
 
-__all__ = ["CONTINUOUS", "FREE", "GRID", "BoundedLaw", "Fit", "Floor", "SeparableLaw", "Solutions", "aic", "bic", "r2"]
+__all__ = [
+    "CONTINUOUS",
+    "FREE",
+    "GRID",
+    "BoundedLaw",
+    "CoupledLaw",
+    "Fit",
+    "Floor",
+    "MultiplicativeLaw",
+    "SeparableLaw",
+    "Solutions",
+    "aic",
+    "bic",
+    "r2",
+]
