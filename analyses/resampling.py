@@ -13,6 +13,7 @@ import numpy as np
 
 from analyses.clusters import Rebuilt, draw
 from analyses.executor import LOCAL, run_pieces
+from analyses.law_fits import ZERO
 from analyses.laws.separable import clipped
 
 if TYPE_CHECKING:
@@ -150,7 +151,9 @@ class Refits:
     parameters: dict[str, npt.NDArray[np.float64]]
     objective: npt.NDArray[np.float64]
     at_bound: dict[str, npt.NDArray[np.int64]]
-    """-1 at the lower, 1 at the upper bound, 0 inside or not fitted."""
+    """-1 at the lower, 1 at the upper bound, 0 inside, not determined or not fitted."""
+    determined: dict[str, npt.NDArray[np.bool_]]
+    """Whether the refit has the exponent's term at all: where its amplitude is zero the exponent says nothing."""
     fitted: npt.NDArray[np.bool_]
     lost: npt.NDArray[np.int64]
     """Cells that lost all their answers in the replicate."""
@@ -165,6 +168,7 @@ class Refits:
             parameters={name: np.concatenate([part.parameters.get(name, nothing[id(part)]) for part in parts]) for name in parameters},
             objective=np.concatenate([part.objective for part in parts]),
             at_bound={name: np.concatenate([part.at_bound.get(name, np.zeros_like(part.lost)) for part in parts]) for name in shapes},
+            determined={name: np.concatenate([part.determined.get(name, part.lost < 0) for part in parts]) for name in shapes},
             fitted=np.concatenate([part.fitted for part in parts]),
             lost=np.concatenate([part.lost for part in parts]),
         )
@@ -174,22 +178,44 @@ def fit_batch(law: Law, batch: Batch) -> Refits:
     """Fit a law to every group of every replicate in one call; the bounded law sees errors clipped by their counts."""
     shape = batch.lost.shape
     fitted = batch.supported(law.k)
+    if not fitted.any():
+        return Refits(parameters={}, objective=np.full(shape, np.nan), at_bound={}, determined={}, fitted=fitted, lost=batch.lost)
+    n, r, weights = batch.n[fitted], batch.r[fitted], batch.weights[fitted]
     error = clipped(batch.error, batch.count) if law.name == "bounded" else batch.error
-    found = law.fit_many(batch.n[fitted], batch.r[fitted], error[fitted], batch.weights[fitted]) if fitted.any() else None
-    names, shapes = (tuple(found.parameters), tuple(found.bounds)) if found is not None else ((), ())
+    found = law.fit_many(n, r, error[fitted], weights)
 
-    def spread(values: npt.NDArray[Any], empty: float, kind: type) -> npt.NDArray[Any]:
-        full: npt.NDArray[Any] = np.full(shape, empty, dtype=kind)
+    def spread(values: npt.NDArray[Any], empty: float) -> npt.NDArray[Any]:
+        full = np.full(shape, empty, dtype=values.dtype)
         full[fitted] = values
         return full
 
+    determined = {name: _has_term(found, name, n, r, weights) for name in found.bounds}
     return Refits(
-        parameters={name: spread(found.parameters[name], np.nan, float) for name in names} if found is not None else {},
-        objective=spread(found.objective if found is not None else np.zeros(0), np.nan, float),
-        at_bound={name: spread(found.at_bound(name), 0, np.int64) for name in shapes} if found is not None else {},
+        parameters={name: spread(values, np.nan) for name, values in found.parameters.items()},
+        objective=spread(found.objective, np.nan),
+        at_bound={name: spread(np.where(has, found.at_bound(name), 0), 0) for name, has in determined.items()},
+        determined={name: spread(has, 0) for name, has in determined.items()},
         fitted=fitted,
         lost=batch.lost,
     )
+
+
+def _has_term(
+    found: Solutions, exponent: str, n: npt.NDArray[np.float64], r: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> npt.NDArray[np.bool_]:
+    """Whether the term of an exponent exceeds ZERO anywhere in its group."""
+    amplitude, axis = {"alpha": ("a", n), "beta": ("b", r), "gamma": ("c", n * r)}[exponent]
+    size = found.parameters.get(amplitude, found.parameters["a"])  # one amplitude serves both axes of the multiplicative law
+    lowest = np.where(weights > 0, axis, np.inf).min(axis=-1)
+    return np.asarray(size * lowest ** -found.parameters[exponent] >= ZERO)
+
+
+def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Ends of the percentile interval over the first axis, NaN aside (linear interpolation); NaN where nothing is left."""
+    ends = np.full((2, *values.shape[1:]), np.nan)
+    some = ~np.isnan(values).all(axis=0)
+    ends[:, some] = np.nanquantile(values[:, some], [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends[0], ends[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
