@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from analyses.laws import criteria
+from analyses.laws.axes import MomentAxis
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,8 +27,8 @@ class Fit:
     at_bound: dict[str, Literal["lower", "upper"]]
     """Shape parameters that stopped at a bound of the search."""
     reference: tuple[float, float]
-    N: npt.NDArray[np.float64]
-    R: npt.NDArray[np.float64]
+    N: npt.NDArray[np.float64] | MomentAxis
+    R: npt.NDArray[np.float64] | MomentAxis
     error: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64]
     k: int
@@ -66,21 +67,28 @@ class Fit:
         """Gaussian AIC."""
         return float(criteria.aic(self.sse, self.n, self.k))
 
-    def predict(self, N: npt.ArrayLike, R: npt.ArrayLike) -> npt.NDArray[np.float64]:  # noqa: N803 - the paper's letters
-        """Error at N and R, in the units of the fit."""
-        n, r = np.asarray(N, dtype=float) / self.reference[0], np.asarray(R, dtype=float) / self.reference[1]
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Exponents without effect, because their amplitude is 0."""
+        return tuple(name for name in self.solution.amplitude_of if self.solution.undetermined(name)[0])
+
+    def predict(self, N: npt.ArrayLike | MomentAxis, R: npt.ArrayLike | MomentAxis) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Error at N and R, in the units of the fit; a `MomentAxis` has means over questions."""
+        n, r = (
+            (x if isinstance(x, MomentAxis) else np.asarray(x, dtype=float)) / unit for x, unit in zip((N, R), self.reference, strict=True)
+        )
         values = {name: value[0] for name, value in self.solution.parameters.items()}
         return np.asarray(self.solution.function(n, r, **values), dtype=float)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per cell: N, R, error, weight, predicted, residual."""
+        """One row per cell: N, R (means of a `MomentAxis`), error, weight, predicted, residual."""
         import pandas as pd
 
         predicted = self.predict(self.N, self.R)
         return pd.DataFrame(
             {
-                "N": self.N,
-                "R": self.R,
+                "N": self.N.mean if isinstance(self.N, MomentAxis) else self.N,
+                "R": self.R.mean if isinstance(self.R, MomentAxis) else self.R,
                 "error": self.error,
                 "weight": self.weights,
                 "predicted": predicted,
@@ -94,6 +102,7 @@ class Fit:
         width = max(map(len, self.parameters))
         for name, value in self.parameters.items():
             note = f"  at its {self.at_bound[name]} bound" if name in self.at_bound else ""
+            note = "  undetermined: its amplitude is 0" if name in self.undetermined else note
             lines.append(f"  {name:<{width}}  {value:.6g}{note}")
         lines.append(f"  reference: N {self.reference[0]:.6g}, R {self.reference[1]:.6g}")
         return "\n".join(lines)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import expit, logit
 
+from analyses.laws.axes import MomentAxis
 from analyses.laws.engine import fit_many
 from analyses.laws.fit import Fit
 from analyses.laws.floor import Floor, floor_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 BOX = (0.05, 10.0)
 """Search range of an exponent (B.1)."""
 LOWEST_ERROR = 0.001
+AMPLITUDES = {"alpha": "a", "beta": "b"}
 
 
 def separable(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any) -> Any:
@@ -48,11 +50,22 @@ class SeparableLaw:
         """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
         self.alpha, self.beta, self.floor, self.reference, self.optimizer = alpha, beta, floor_of(floor), reference, optimizer
 
-    def fit(self, N: npt.ArrayLike, R: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Fit:  # noqa: N803
-        """Fit one group: N, R and error of its cells, with weights if they differ."""
-        n_axis, r_axis, y = (np.asarray(values, dtype=float) for values in (N, R, error))
+    def fit(
+        self,
+        N: npt.ArrayLike | MomentAxis,  # noqa: N803 - the paper's letters
+        R: npt.ArrayLike | MomentAxis,  # noqa: N803
+        error: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> Fit:
+        """Fit one group: N, R and error of its cells (cells,), with weights if they differ.
+
+        With a `MomentAxis` the mean power over a cell's questions takes the place of the power of their mean (B.8). ValueError for
+        values that are not finite, or N and R that are not positive, in a cell with weight.
+        """
+        n_axis, r_axis = (values if isinstance(values, MomentAxis) else np.asarray(values, dtype=float) for values in (N, R))
+        y = np.asarray(error, dtype=float)
         w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
-        reference = self.reference or (float(np.exp(np.log(n_axis).mean())), float(np.exp(np.log(r_axis).mean())))
+        reference = self.reference or (_centre(n_axis, w), _centre(r_axis, w))
         solution = self.fit_many(n_axis / reference[0], r_axis / reference[1], y, w)
         e, a, alpha, b, beta = (float(solution.parameters[name][0]) for name in ("e", "a", "alpha", "b", "beta"))
         return Fit(
@@ -77,8 +90,17 @@ class SeparableLaw:
             solution=solution,
         )
 
-    def fit_many(self, n: npt.ArrayLike, r: Any, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
-        """Fit many groups at once on axes that are already normalised; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
+    def fit_many(
+        self,
+        n: npt.ArrayLike | MomentAxis,
+        r: npt.ArrayLike | MomentAxis,
+        error: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> Solutions:
+        """Fit many groups at once on axes that are already normalised; arrays (cells,) or (fits, cells), weight 0 leaves a cell out.
+
+        A fit without any weight has NaN parameters and objective 0. ValueError as in `fit`.
+        """
         found = fit_many(
             n, r, self._target(error), weights, alpha=self.alpha, beta=self.beta, floor=self._floor(), optimizer=self.optimizer
         )
@@ -88,6 +110,7 @@ class SeparableLaw:
             objective=found["objective"],
             bounds={"alpha": self.alpha, "beta": self.beta},
             function=self._error,
+            amplitude_of=AMPLITUDES,
         )
 
     def _floor(self) -> Floor:
@@ -115,7 +138,14 @@ class BoundedLaw(SeparableLaw):
     _error = staticmethod(bounded)
 
 
+def _centre(axis: npt.NDArray[np.float64] | MomentAxis, weights: npt.NDArray[np.float64]) -> float:
+    """Geometric mean of the cells with weight."""
+    values = axis.mean if isinstance(axis, MomentAxis) else axis
+    kept = values[weights > 0]
+    return float(np.exp(np.log(kept[kept > 0]).mean())) if (kept > 0).any() else 1.0
+
+
 def clipped(error: npt.ArrayLike, count: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Errors moved into [0.5/n, 1 - 0.5/n] for n answers, so that their logit is finite (ours; the paper leaves it open)."""
     edge = 0.5 / np.asarray(count, dtype=float)
-    return np.clip(np.asarray(error, dtype=float), edge, 1 - edge)
+    return np.asarray(np.clip(np.asarray(error, dtype=float), edge, 1 - edge))

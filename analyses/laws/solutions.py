@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from analyses.laws.axes import MomentAxis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,15 +33,17 @@ class Solutions:
     """Parameters that all fits share."""
     function: Callable[..., npt.NDArray[np.float64]]
     """Error at (n, r) from the parameters by name; it broadcasts."""
+    amplitude_of: Mapping[str, str] = field(default_factory=dict)
+    """The amplitude that each exponent belongs to: without it the exponent has no effect."""
 
     def __len__(self) -> int:
         """Number of fits."""
         return len(self.objective)
 
-    def predict(self, n: npt.ArrayLike, r: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def predict(self, n: npt.ArrayLike | MomentAxis, r: npt.ArrayLike | MomentAxis) -> npt.NDArray[np.float64]:
         """Predicted error of each fit at n, r of shape (cells,) or (fits, cells); the answer is fits x cells."""
         values = {name: value[:, None] for name, value in self.parameters.items()}
-        return self.function(np.atleast_2d(np.asarray(n, dtype=float)), np.atleast_2d(np.asarray(r, dtype=float)), **values)
+        return self.function(_axis(n), _axis(r), **values)
 
     def at_bound(self, name: str) -> npt.NDArray[np.int64]:
         """-1 where the parameter lies at its lower bound, 1 at its upper bound, 0 inside."""
@@ -47,13 +51,17 @@ class Solutions:
         value = self.parameters[name]
         return np.where(value <= low * (1 + AT_BOUND), -1, np.where(value >= high * (1 - AT_BOUND), 1, 0)).astype(np.int64)
 
+    def undetermined(self, name: str) -> npt.NDArray[np.bool_]:
+        """True where the amplitude of this exponent is 0, so that any value of it fits equally well."""
+        if name not in self.amplitude_of:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.parameters[self.amplitude_of[name]] == 0)
+
     def take(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Solutions:
         """Some of the fits."""
-        return Solutions(
-            law=self.law,
-            parameters={name: value[rows] for name, value in self.parameters.items()},
-            objective=self.objective[rows],
-            bounds=self.bounds,
-            shared=self.shared,
-            function=self.function,
-        )
+        values = {name: value[rows] for name, value in self.parameters.items()}
+        return replace(self, parameters=values, objective=self.objective[rows])
+
+
+def _axis(x: Any) -> Any:
+    return x if isinstance(x, MomentAxis) else np.atleast_2d(np.asarray(x, dtype=float))
