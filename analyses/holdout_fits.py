@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from analyses.laws import BoundedLaw, SeparableLaw
+from analyses.laws import BoundedLaw, CoupledLaw, SeparableLaw
 from analyses.laws.separable import clipped
 
 if TYPE_CHECKING:
@@ -34,14 +34,12 @@ class Law(Protocol):
         """Fits x cells, each fit with its own exponents."""
 
     def fit_shared(self, n: Any, r: Any, error: Any, weights: Any = None) -> Solutions:
-        """Groups x cells with shared exponents."""
+        """Problems x groups x cells, the groups of a problem with shared exponents; solutions by problem, then group."""
 
 
 def law_of(name: LawName, box: tuple[float, float], floor: str | Floor = "continuous") -> Law:
     """A law by name, with every exponent searched in `box`."""
     if name == "coupled":
-        from analyses.laws import CoupledLaw
-
         return CoupledLaw(alpha=box, beta=box, gamma=box, floor=floor)
     return {"separable": SeparableLaw, "bounded": BoundedLaw}[name](alpha=box, beta=box, floor=floor)
 
@@ -97,17 +95,20 @@ def _shared_exponents(
     law: Law, layout: Layout, batch: Batch, folds: Folds, ready: npt.NDArray[np.bool_], answer: npt.NDArray[np.float64]
 ) -> None:
     y = target(law, batch)
-    for fold in range(len(folds)):
-        rows = np.flatnonzero(ready[fold, layout.group])
-        scored = folds.scored[fold, layout.cell[rows]] & layout.inside[rows]
-        if not scored.any():
+    patterns, of_fold = np.unique(ready[:, layout.group], axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        rows, members = np.flatnonzero(pattern), np.flatnonzero(of_fold.ravel() == number)
+        cell, inside = layout.cell[rows], layout.inside[rows]
+        if not (folds.scored[members][:, cell] & inside).any():
             continue
-        seen = ~folds.withheld[fold, layout.cell[rows]]
-        row, place = np.nonzero(scored)
-        for replicate in range(len(answer)):
-            n, r = batch.n[replicate, rows], batch.r[replicate, rows]
-            solutions = law.fit_shared(n, r, y[replicate, rows], batch.weights[replicate, rows] * seen)
-            answer[replicate, rows[row], place] = solutions.predict(n, r)[row, place]
+        seen = ~folds.withheld[members][:, cell]
+        shape = (len(answer), *seen.shape)
+        n, r, target_, w = (np.broadcast_to(values[:, None, rows], shape) for values in (batch.n, batch.r, y, batch.weights))
+        problems = (-1, *cell.shape)
+        solutions = law.fit_shared(n.reshape(problems), r.reshape(problems), target_.reshape(problems), (w * seen).reshape(problems))
+        predicted = solutions.predict(n.reshape(-1, cell.shape[1]), r.reshape(-1, cell.shape[1])).reshape(shape)
+        fold, row, place = np.nonzero(folds.scored[members][:, cell] & inside)
+        answer[:, rows[row], place] = predicted[:, fold, row, place]
 
 
 LEVELS = ("all", "interior", "endpoint")
