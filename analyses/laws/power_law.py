@@ -102,7 +102,7 @@ class PowerLaw(Law):
         The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on.
         """
         w = 1.0 if weights is None else weights
-        data = data_of(self.terms, *(_three(np.asarray(values, dtype=float)) for values in (n, r, error, w)))
+        data = data_of(self.terms, *(three(values) for values in (n, r, error, w)))
         return self._solutions(self._search(data), self.shapes)
 
     @property
@@ -127,5 +127,7 @@ class PowerLaw(Law):
         )
 
 
-def _three(values: Array) -> Array:
+def three(values: npt.ArrayLike) -> Array:
+    """Values as (problems, groups, cells)."""
+    values = np.asarray(values, dtype=float)
     return values.reshape((1,) * (3 - values.ndim) + values.shape)

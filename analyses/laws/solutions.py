@@ -49,7 +49,7 @@ class Solutions:
         """-1 where the parameter lies at its lower bound, 1 at its upper bound, 0 inside."""
         low, high = self.bounds[name]
         value = self.parameters[name]
-        return np.where(value <= low * (1 + AT_BOUND), -1, np.where(value >= high * (1 - AT_BOUND), 1, 0)).astype(np.int64)
+        return np.where(value <= low + abs(low) * AT_BOUND, -1, np.where(value >= high - abs(high) * AT_BOUND, 1, 0)).astype(np.int64)
 
     def undetermined(self, name: str) -> npt.NDArray[np.bool_]:
         """True where the amplitude of this exponent is 0, so that any value of it fits equally well."""

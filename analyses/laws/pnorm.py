@@ -1,0 +1,231 @@
+"""The p-norm law L = ((A N^-alpha)^p + (B R^-beta)^p + C^p)^(1/p) (separable-law paper, Eq. 14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize
+
+from analyses.laws.coarse import lowest
+from analyses.laws.linear import best_amplitudes
+from analyses.laws.power_law import Law, three
+from analyses.laws.powers import SEPARABLE, data_of, grid, mesh
+from analyses.laws.solutions import Solutions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from analyses.laws.powers import Array, Data
+
+BOX = (0.05, 3.0)
+ORDERS = (0.5, 15.0)
+POINTS, ORDER_POINTS, STARTS, CHUNK = 13, 9, 4, 200
+STEPS = 200
+CONVERGED = 1e-14
+"""The inner solution stands when no group's sum of squares falls by more than this part."""
+TINY = np.finfo(float).tiny
+
+
+def pnorm(n: Any, r: Any, a: Any, alpha: Any, b: Any, beta: Any, c: Any, p: Any) -> Any:
+    """The p-norm law."""
+    return ((a * n**-alpha) ** p + (b * r**-beta) ** p + c**p) ** (1.0 / p)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Powers:
+    """Amplitudes of e^p = x1 n^-(alpha p) + x2 r^-(beta p) + x3 for shapes (Q, 3), and what they predict."""
+
+    columns: Array
+    """(Q, G, 3, C)"""
+    amplitudes: Array
+    """(Q, G, 3)"""
+    predicted: Array
+    """(Q, G, C), on the scale of e."""
+    sse: Array
+    """(Q, G)"""
+
+
+class PNormLaw(Law):
+    """L = ((A N^-alpha)^p + (B R^-beta)^p + C^p)^(1/p), A, B, C >= 0, alpha and beta in [0.05, 3], p in [0.5, 15].
+
+    `inner` says how A, B and C are found for given shapes: "exact" minimises the squared error of e; "paper" is the paper's fitter,
+    nonnegative least squares on e^p that is then scored on e. The exact fit never ends above the paper's.
+    """
+
+    name = "pnorm"
+    k = 6
+    shapes = ("alpha", "beta", "p")
+    amplitudes = ("a", "b", "c")
+    function = staticmethod(pnorm)
+
+    def __init__(
+        self,
+        *,
+        alpha: tuple[float, float] = BOX,
+        beta: tuple[float, float] = BOX,
+        p: tuple[float, float] = ORDERS,
+        inner: Literal["exact", "paper"] = "exact",
+        reference: tuple[float, float] | None = None,
+    ) -> None:
+        """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
+        self.alpha, self.beta, self.p, self.inner, self.reference = alpha, beta, p, inner, reference
+
+    @property
+    def bounds(self) -> Mapping[str, tuple[float, float]]:
+        """Search range of the exponents and of p."""
+        return {"alpha": self.alpha, "beta": self.beta, "p": self.p}
+
+    def physical(self, values: dict[str, float], reference: tuple[float, float]) -> dict[str, float]:
+        """C, A_n, alpha, B_r, beta, p at the reference, and A, B in the units of N and R."""
+        a, alpha, b, beta, c, p = (values[name] for name in ("a", "alpha", "b", "beta", "c", "p"))
+        scaled = {"A": a * reference[0] ** alpha, "B": b * reference[1] ** beta}
+        return {"C": c, "A_n": a, "alpha": alpha, "B_r": b, "beta": beta, "p": p} | scaled
+
+    def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
+        """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
+        w = 1.0 if weights is None else weights
+        return self._fit(*(np.atleast_2d(np.asarray(values, dtype=float))[:, None] for values in (n, r, error, w)), shared=())
+
+    def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
+        """Fit groups that share their shapes; arrays (groups, cells), or (problems, groups, cells) for many such problems at once."""
+        w = 1.0 if weights is None else weights
+        return self._fit(*(three(values) for values in (n, r, error, w)), shared=self.shapes)
+
+    def _fit(self, n: Array, r: Array, error: Array, weights: Array, *, shared: tuple[str, ...]) -> Solutions:
+        data = data_of(SEPARABLE, n, r, error, weights)
+        if (data.y[data.w > 0] < 0).any():
+            message = "the p-norm law needs errors of at least 0"
+            raise ValueError(message)
+        found = [_Search(self, data.take(np.array([problem]))).best() for problem in range(len(data))]
+        shapes = np.repeat(np.concatenate([shape for shape, _ in found]), data.y.shape[1], axis=0)
+        x = np.concatenate([one.amplitudes[0] for _, one in found])
+        root = x ** (1.0 / shapes[:, 2:])
+        shift = data.shift.reshape(-1, 2)
+        parameters = {"a": root[:, 0] * np.exp(shapes[:, 0] * shift[:, 0]), "alpha": shapes[:, 0]}
+        parameters |= {"b": root[:, 1] * np.exp(shapes[:, 1] * shift[:, 1]), "beta": shapes[:, 1], "c": root[:, 2], "p": shapes[:, 2]}
+        return Solutions(
+            law=self.name,
+            parameters=parameters,
+            objective=np.concatenate([one.sse[0] for _, one in found]),
+            bounds=self.bounds,
+            shared=shared,
+            function=type(self).function,
+        )
+
+
+class _Search:
+    """The search of one problem."""
+
+    def __init__(self, law: PNormLaw, data: Data) -> None:
+        self.law, self.data = law, data
+        self.box = np.log(np.array([law.alpha, law.beta, law.p]))
+        self.scale = max(float((data.w * (data.y - data.mean[..., None]) ** 2).sum()), TINY)
+
+    def best(self) -> tuple[Array, Powers]:
+        """Shapes (1, 3) and what is solved there."""
+        axes = [
+            grid(bounds, points)
+            for bounds, points in zip((self.law.alpha, self.law.beta, self.law.p), (POINTS, POINTS, ORDER_POINTS), strict=True)
+        ]
+        points = mesh(axes)
+        starts = points[self._minima(axes, points, weighted=False)]
+        ends = [minimize(self._score, np.log(start), bounds=self.box, method="Nelder-Mead", options=SIMPLEX).x for start in starts]
+        shapes = np.concatenate([starts, np.exp(np.clip(ends, *self.box.T))])
+        paper = shapes[[int(np.argmin(self.solved(shapes).sse.sum(axis=1)))]]
+        if self.law.inner == "paper":
+            return paper, self.solved(paper)
+        starts = np.concatenate([paper, points[self._minima(axes, points, weighted=True)]])
+        ends = [
+            minimize(self._exact_value, np.log(start), jac=True, bounds=self.box, method="L-BFGS-B", options=TIGHT).x for start in starts
+        ]
+        shapes = np.concatenate([paper, np.exp(np.clip(ends, *self.box.T))])
+        place = int(np.argmin(self.exact(shapes).sse.sum(axis=1)))
+        return shapes[[place]], self.exact(shapes[[place]])
+
+    def _minima(self, axes: list[Array], points: Array, *, weighted: bool) -> npt.NDArray[np.int64]:
+        chunks = [points[at : at + CHUNK] for at in range(0, len(points), CHUNK)]
+        sse = np.concatenate([self.solved(chunk).sse.sum(axis=1) for chunk in chunks])
+        if weighted:
+            sse = np.minimum(sse, np.concatenate([self.solved(chunk, weighted=True).sse.sum(axis=1) for chunk in chunks]))
+        return lowest(sse.reshape(1, *(len(axis) for axis in axes)), np.array([self.scale]), STARTS)[1]
+
+    def solved(self, shapes: Array, *, weighted: bool = False) -> Powers:
+        """Nonnegative least squares on e^p; weighted: with the squared slope of e in e^p at the data, which comes nearer to least squares on e."""
+        p = shapes[:, 2, None, None]
+        y = np.maximum(self.data.y, TINY)
+        with np.errstate(over="ignore"):
+            factor = (y ** (1.0 - p) / p) ** 2 if weighted else 1.0
+        columns = self._columns(shapes)
+        return self._powers(columns, _nonnegative(columns, y**p, self.data.w * np.minimum(factor, 1e12)), p)
+
+    def exact(self, shapes: Array) -> Powers:
+        """Least squares on e: Gauss-Newton on the amplitudes, each step a nonnegative least squares problem, halved until it descends."""
+        p = shapes[:, 2, None, None]
+        now, other = self.solved(shapes), self.solved(shapes, weighted=True)
+        now = replace(now, **_chosen(other.sse < now.sse, other, now))
+        for _ in range(STEPS):
+            power = np.maximum((now.amplitudes[..., None, :] @ now.columns)[..., 0, :], TINY)
+            slope = np.maximum(now.predicted, TINY) / (p * power)
+            with np.errstate(over="ignore", invalid="ignore"):
+                weight = np.clip(slope * slope, 0.0, 1e200) * self.data.w
+                target = power + (self.data.y - now.predicted) / slope
+            aim = _nonnegative(now.columns, np.nan_to_num(target), weight)
+            before = now.sse
+            for shorter in (1.0, 0.5, 0.25, 0.0625, 0.004):
+                trial = self._powers(now.columns, now.amplitudes + shorter * (aim - now.amplitudes), p)
+                now = replace(now, **_chosen((trial.sse < now.sse) & (now.sse == before), trial, now))
+                if (now.sse < before).all():
+                    break
+            if (before - now.sse <= CONVERGED * before).all():
+                break
+        return now
+
+    def _columns(self, shapes: Array) -> Array:
+        decay = shapes[:, None, :2] * shapes[:, None, 2:]
+        columns = np.exp(-decay[..., None] * self.data.x)
+        return np.concatenate([columns, np.ones_like(columns[..., :1, :])], axis=-2)
+
+    def _powers(self, columns: Array, amplitudes: Array, p: Array) -> Powers:
+        predicted = np.maximum((amplitudes[..., None, :] @ columns)[..., 0, :], 0.0) ** (1.0 / p)
+        sse = (self.data.w * (self.data.y - predicted) ** 2).sum(axis=-1)
+        return Powers(columns=columns, amplitudes=amplitudes, predicted=predicted, sse=sse)
+
+    def _score(self, logs: Array) -> float:
+        return float(self.solved(np.exp(np.clip(logs, *self.box.T))[None]).sse.sum()) / self.scale
+
+    def _exact_value(self, logs: Array) -> tuple[float, Array]:
+        """Objective and gradient in log shapes, in units of the total sum of squares."""
+        shapes = np.exp(logs)[None]
+        one = self.exact(shapes)
+        p = shapes[0, 2]
+        power = np.maximum((one.amplitudes[..., None, :] @ one.columns)[..., 0, :], TINY)
+        pull = -2.0 * self.data.w * (self.data.y - one.predicted) * one.predicted
+        decay = shapes[:, None, :2, None] * p * self.data.x
+        parts = -(one.amplitudes[..., :2, None] * decay * one.columns[..., :2, :]) / (p * power[..., None, :])
+        by_shape = (pull[..., None, :] * parts).sum(axis=(0, 1, 3))
+        by_order = by_shape.sum() - float((pull * np.log(power) / p).sum())
+        return float(one.sse.sum()) / self.scale, np.array([*by_shape, by_order]) / self.scale
+
+
+SIMPLEX = {"maxiter": 600, "xatol": 1e-8, "fatol": 1e-13}
+TIGHT = {"maxiter": 200, "ftol": 1e-15, "gtol": 1e-10}
+
+
+def _nonnegative(columns: Array, target: Array, weight: Array) -> Array:
+    """Amplitudes >= 0 of columns (Q, G, 3, C); target and weight are scaled so that powers do not overflow."""
+    size = np.maximum(weight.max(axis=-1, keepdims=True), TINY)
+    root = np.sqrt(weight / size)
+    cols = columns * root[..., None, :]
+    return best_amplitudes(cols @ np.swapaxes(cols, -1, -2), (cols @ (target * root)[..., None])[..., 0])
+
+
+def _chosen(better: npt.NDArray[np.bool_], one: Powers, other: Powers) -> dict[str, Array]:
+    return {
+        "amplitudes": np.where(better[..., None], one.amplitudes, other.amplitudes),
+        "predicted": np.where(better[..., None], one.predicted, other.predicted),
+        "sse": np.where(better, one.sse, other.sse),
+    }
