@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from analyses.law_fits import GroupFits
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exponents:
@@ -66,6 +68,17 @@ class Balance:
     alpha_greater: int
     """Over all fits that determine both, at bounds or not."""
     beta_greater: int
+
+
+def exponents_of(fits: GroupFits, name: str) -> Exponents:
+    """An exponent of every fit; NaN where the cells do not determine it."""
+    determined = fits.determined[name]
+    return Exponents(value=np.where(determined, fits.parameters[name], np.nan), bound=np.where(determined, fits.bound[name], 0))
+
+
+def order_of(fits: GroupFits) -> npt.NDArray[np.float64]:
+    """1 where alpha > beta, -1 where beta > alpha, 0 where equal; NaN where a group does not determine both."""
+    return np.asarray(np.sign(exponents_of(fits, "alpha").value - exponents_of(fits, "beta").value))
 
 
 def one_exponent(exponents: Exponents) -> OneExponent:

@@ -10,7 +10,7 @@ import numpy as np
 
 from analyses.answers import QUESTION_LABELS
 from analyses.cells import group_cells, make_cells
-from analyses.exponent_summary import Balance, Exponents, OneExponent, balance, one_exponent
+from analyses.exponent_summary import Balance, Exponents, OneExponent, balance, exponents_of, one_exponent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,12 +68,6 @@ class Level:
             for family in _ordered(families[fitted]):
                 for task in _ordered(tasks[fitted & (families == family)]):
                     yield "family x task", f"{family or 'none'} x {task or 'none'}", fitted & (families == family) & (tasks == task)
-
-
-def exponents_of(fits: GroupFits, name: str) -> Exponents:
-    """An exponent of every fit; NaN where the cells do not determine it."""
-    determined = fits.determined[name]
-    return Exponents(value=np.where(determined, fits.parameters[name], np.nan), bound=np.where(determined, fits.bound[name], 0))
 
 
 def label_of_groups(study: CellStudy, label: str) -> npt.NDArray[np.object_]:

@@ -63,6 +63,8 @@ class Padded:
     cells: npt.NDArray[np.int64]
     """Cell of each place (cell 0 where there is none)."""
     present: npt.NDArray[np.bool_]
+    withheld: npt.NDArray[np.bool_] | None = None
+    """Places whose cells are predicted but not fitted."""
 
     def take(self, values: npt.NDArray[Any], fill: float) -> npt.NDArray[np.float64]:
         """Values of cells in their places."""
@@ -79,8 +81,9 @@ class Padded:
 
     @property
     def weights(self) -> npt.NDArray[np.float64]:
-        """Weights, 0 where there is no cell."""
-        return self.take(self.points.weights, 0.0)
+        """Weights, 0 where there is no cell or it is withheld."""
+        weights = self.take(self.points.weights, 0.0)
+        return weights if self.withheld is None else np.where(self.withheld, 0.0, weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
