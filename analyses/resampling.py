@@ -34,8 +34,13 @@ SECONDS_A_FIT = 5e-4
 class Law(Protocol):
     """What a law offers to refits."""
 
-    name: str
-    k: int
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def k(self) -> int:
+        """Parameters of one fit."""
 
     def fit_many(self, n: Any, r: Any, error: Any, weights: Any = None) -> Solutions:
         """Fit many groups at once."""
@@ -174,22 +179,30 @@ class Refits:
         )
 
 
+def target(law: Law, batch: Batch) -> npt.NDArray[np.float64]:
+    """The errors that a law is fitted to: for the bounded one clipped by their counts, so that their logit is finite."""
+    return clipped(batch.error, batch.count) if law.name == "bounded" else batch.error
+
+
 def fit_batch(law: Law, batch: Batch) -> Refits:
-    """Fit a law to every group of every replicate in one call; the bounded law sees errors clipped by their counts."""
-    shape = batch.lost.shape
+    """Fit a law to every group of every replicate in one call."""
     fitted = batch.supported(law.k)
     if not fitted.any():
-        return Refits(parameters={}, objective=np.full(shape, np.nan), at_bound={}, determined={}, fitted=fitted, lost=batch.lost)
-    n, r, weights = batch.n[fitted], batch.r[fitted], batch.weights[fitted]
-    error = clipped(batch.error, batch.count) if law.name == "bounded" else batch.error
-    found = law.fit_many(n, r, error[fitted], weights)
+        nothing = np.full(fitted.shape, np.nan)
+        return Refits(parameters={}, objective=nothing, at_bound={}, determined={}, fitted=fitted, lost=batch.lost)
+    return refits_of(law.fit_many(batch.n[fitted], batch.r[fitted], target(law, batch)[fitted], batch.weights[fitted]), batch, fitted)
+
+
+def refits_of(found: Solutions, batch: Batch, fitted: npt.NDArray[np.bool_]) -> Refits:
+    """Solutions of the fitted places of a batch as arrays replicates x groups."""
 
     def spread(values: npt.NDArray[Any], empty: float) -> npt.NDArray[Any]:
-        full = np.full(shape, empty, dtype=values.dtype)
+        full = np.full(fitted.shape, empty, dtype=values.dtype)
         full[fitted] = values
         return full
 
-    determined = {name: _has_term(found, name, n, r, weights) for name in found.bounds}
+    places = batch.n[fitted], batch.r[fitted], batch.weights[fitted]
+    determined = {name: _has_term(found, name, *places) for name in found.bounds}
     return Refits(
         parameters={name: spread(values, np.nan) for name, values in found.parameters.items()},
         objective=spread(found.objective, np.nan),
