@@ -2,11 +2,11 @@
 
 For given exponents the floor and the amplitudes are exact (`inner`). Over the box of log exponents the objective is first computed on a
 coarse grid (`engine_surface`), every local minimum of the grid is then followed to convergence (`engine_polish`), and the lowest is taken.
-With a floor on the grid the same is done with a continuous floor first: as the profile over e falls towards a local minimum from both sides, only the
-two floors next to the e of a local minimum can be best, so that each is followed with its floor held.
+Where an amplitude ends at 0 its exponent has no effect, and a better one may lie across that plateau: its whole range is looked at again.
+Floors on the grid: `engine_floors`. Exponents that groups share minimise the sum of the groups' objectives, the rest is the same.
 
-A fit's digits do not depend on the other fits in the call. An exponent whose amplitude is 0 has no effect; it is returned as the
-geometric middle of its box.
+A fit's digits do not depend on the other fits in the call. An exponent whose amplitude is 0, or whose axis has one value only, is
+returned as the geometric middle of its box.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyses.laws import paper
+from analyses.laws.engine_floors import on_grid
 from analyses.laws.engine_polish import polish, profile
 from analyses.laws.engine_problem import Problem
 from analyses.laws.engine_surface import Surface, grid_of, minima
-from analyses.laws.floor import GRID_VALUES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from analyses.laws.axes import MomentAxis
     from analyses.laws.floor import Floor
+
+    Values = npt.ArrayLike | MomentAxis
+    Box = tuple[float, float]
 
 NAMES = ("e", "a", "alpha", "b", "beta", "objective")
 CHUNK = 256
@@ -34,89 +38,115 @@ SURFACES = 12
 
 
 def fit_many(
-    n: Any,
-    r: Any,
-    y: npt.ArrayLike,
-    w: npt.ArrayLike | None,
-    *,
-    alpha: tuple[float, float],
-    beta: tuple[float, float],
-    floor: Floor,
-    optimizer: str = "global",
+    n: Values, r: Values, y: npt.ArrayLike, w: npt.ArrayLike | None, *, alpha: Box, beta: Box, floor: Floor, optimizer: str = "global"
 ) -> dict[str, npt.NDArray[np.float64]]:
     """e, a, alpha, b, beta and objective of each fit, arrays (fits,).
 
     n, r, y and w have the shape (cells,) or (fits, cells); n and r may be a `MomentAxis`; a cell of weight 0 is left out, and a fit
     without any weight has NaN parameters and objective 0. ValueError that names the array for values that are not finite (n, r: not positive).
     """
-    problem = Problem.of(n, r, y, w)
-    search = Search(problem, alpha, beta, floor)
-    x, e = paper.search(problem, search.box, floor) if optimizer == "paper" else search.run()
-    pieces = [np.arange(at, min(at + CHUNK, len(problem))) for at in range(0, len(problem), CHUNK)]
-    answers = [search.answer(rows, x[rows], e[rows]) for rows in pieces]
-    return {name: np.concatenate([answer[name] for answer in answers]) for name in NAMES}
+    search = Search(Problem.of(n, r, y, w), alpha, beta, floor)
+    x, e = paper.search(search.problem, search.box, floor) if optimizer == "paper" else search.run()
+    return search.answer(x, e)
+
+
+def fit_shared_many(
+    n: Values, r: Values, y: npt.ArrayLike, w: npt.ArrayLike | None, *, alpha: Box, beta: Box, floor: Floor
+) -> dict[str, npt.NDArray[np.float64]]:
+    """e, a, alpha, b, beta and objective of each group, arrays (fits, groups), alpha and beta the same for all groups of a fit.
+
+    y has the shape (fits, groups, cells), and n, r and w broadcast to it; a group without any weight takes no part and has NaN for e, a, b.
+    ValueError as in `fit_many`.
+    """
+    target = np.asarray(y, dtype=float)
+    fits, groups, cells = target.shape
+    flat = [None if one is None else np.broadcast_to(np.asarray(one, dtype=float), target.shape).reshape(-1, cells) for one in (n, r, w)]
+    search = Search(Problem.of(flat[0], flat[1], target.reshape(-1, cells), flat[2]), alpha, beta, floor, groups)
+    found = search.answer(*search.run())
+    return {name: values.reshape(fits, groups) for name, values in found.items()}
 
 
 class Search:
     """One call of the engine."""
 
-    def __init__(self, problem: Problem, alpha: tuple[float, float], beta: tuple[float, float], floor: Floor) -> None:
-        """`alpha` and `beta` are the box; low == high holds an exponent."""
+    def __init__(self, problem: Problem, alpha: Box, beta: Box, floor: Floor, groups: int = 1) -> None:
+        """`alpha` and `beta` are the box (low == high holds an exponent); each `groups` rows of the problem share their exponents."""
         for name, (low, high) in (("alpha", alpha), ("beta", beta)):
             if not 0 < low <= high < np.inf:
                 message = f"bounds of {name} must be positive, finite and in order, not {low}, {high}"
                 raise ValueError(message)
-        self.problem, self.floor = problem, floor
+        self.problem, self.floor, self.groups = problem, floor, groups
         self.grids = grid_of(alpha), grid_of(beta)
         self.box = np.log([alpha, beta]).T
         self.edges = np.array([alpha, beta]).T
         self.surface = Surface(problem, *self.grids, *floor.bounds())
 
     def run(self) -> tuple[Any, Any]:
-        """Log exponents (F, 2) and floor (F,; NaN where the floor is not held) of each fit."""
-        parts = [self._chunk(np.arange(at, min(at + CHUNK, len(self.problem)))) for at in range(0, len(self.problem), CHUNK)]
+        """Log exponents (fits, 2) and floors (fits, groups; NaN where the floor is not held)."""
+        fits, size = len(self.problem) // self.groups, max(1, CHUNK // self.groups)
+        parts = [self._chunk(np.arange(at, min(at + size, fits))) for at in range(0, fits, size)]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def _chunk(self, fits: npt.NDArray[np.int64]) -> tuple[Any, Any]:
-        rows, x = self._starts(fits)
-        low, high = (np.full(len(rows), bound) for bound in self.floor.bounds())
-        x, value = polish(self.problem, rows, x, low, high, self.box)
-        if self.floor.kind != "grid":
-            return x[_lowest(rows - fits[0], value, len(fits))], np.full(len(fits), np.nan)
-        return self._on_grid(fits, rows, x, value)
+        fit, x = self._starts(fits)
+        x, value = self._follow(fit, x)
+        fit, x, value = self._across(fits, fit, x, value)
+        if self.floor.kind == "grid":
+            return on_grid(self.problem, fits, fit, self._rows(fit), x, value, self.floor, self.box)
+        return x[lowest(fit - fits[0], value, len(fits))], np.full((len(fits), self.groups), np.nan)
 
     def _starts(self, fits: npt.NDArray[np.int64]) -> tuple[Any, Any]:
         """Local minima of the coarse surfaces: fit and log exponents."""
-        found = []
-        for at in range(fits[0], fits[-1] + 1, SURFACES):
-            rows, i, j = minima(self.surface(slice(at, min(at + SURFACES, fits[-1] + 1))))
-            found.append((rows + at, i, j))
-        rows, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
-        return rows, np.log(np.stack([self.grids[0][i], self.grids[1][j]], axis=1))
+        found, size = [], max(1, SURFACES // self.groups)
+        for at in range(fits[0], fits[-1] + 1, size):
+            surface = self.surface(slice(at * self.groups, min(at + size, fits[-1] + 1) * self.groups))
+            if self.groups > 1:
+                surface = surface.reshape(-1, self.groups, *surface.shape[1:]).sum(axis=1)
+            fit, i, j = minima(surface)
+            found.append((fit + at, i, j))
+        fit, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
+        return fit, np.log(np.stack([self.grids[0][i], self.grids[1][j]], axis=1))
 
-    def _on_grid(self, fits: Any, rows: Any, x: Any, value: Any) -> tuple[Any, Any]:
-        """The best floor of the grid for each fit, from the local minima with a continuous floor."""
-        values = np.array(GRID_VALUES)
-        best, floors, answer = np.full(len(fits), np.inf), np.full(len(fits), np.nan), np.zeros((len(fits), 2))
-        bounds = np.full(len(rows), self.floor.low), np.full(len(rows), self.floor.high)
-        e = profile(self.problem, rows, x, *bounds).inner.e if len(rows) else np.zeros(0)
-        order = np.lexsort((value, rows))
-        rank = np.empty(len(rows), dtype=np.int64)
-        rank[order] = np.arange(len(rows)) - np.searchsorted(rows[order], rows[order])
-        for turn in range(int(rank.max()) + 1):
-            mine = np.flatnonzero((rank == turn) & (value < best[rows - fits[0]]))
-            above = np.searchsorted(values, e[mine]).clip(0, len(values) - 1)
-            for place in (above, np.where(values[above] == e[mine], above, (above - 1).clip(0))):
-                one = values[place]
-                reached, objective = polish(self.problem, rows[mine], x[mine], one, one, self.box)
-                at = rows[mine] - fits[0]
-                lower = objective < best[at]
-                at = at[lower]
-                best[at], floors[at], answer[at] = objective[lower], one[lower], reached[lower]
-        return answer, floors
+    def _across(self, fits: Any, fit: Any, x: Any, value: Any) -> tuple[Any, Any, Any]:
+        """Add what lies across the plateau of each fit whose best minimum has an amplitude of 0."""
+        best = lowest(fit - fits[0], value, len(fits))
+        inner = self._inner(fit[best], x[best])
+        found = [(fit, x, value)]
+        for axis, amplitude in enumerate((inner.a, inner.b)):
+            flat = best[(amplitude.reshape(-1, self.groups) == 0).all(axis=1)]
+            grid = np.log(self.grids[axis])
+            if not len(flat) or len(grid) == 1:
+                continue
+            tried = np.repeat(x[flat], len(grid), axis=0)
+            tried[:, axis] = np.tile(grid, len(flat))
+            values = self._inner(np.repeat(fit[flat], len(grid)), tried).sse.reshape(-1, self.groups).sum(axis=1)
+            place = values.reshape(-1, len(grid)).argmin(axis=1) + len(grid) * np.arange(len(flat))
+            lower = values[place] < value[flat] * (1 - 1e-9)
+            if lower.any():
+                found.append((fit[flat[lower]], *self._follow(fit[flat[lower]], tried[place[lower]])))
+        return tuple(np.concatenate(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
 
-    def answer(self, rows: npt.NDArray[np.int64], x: Any, e: Any) -> dict[str, npt.NDArray[np.float64]]:
-        """Parameters and objective of some fits at their log exponents; the objective comes from the residuals."""
+    def _follow(self, fit: Any, x: Any) -> tuple[Any, Any]:
+        rows = self._rows(fit)
+        low, high = (np.full(rows.shape, bound) for bound in self.floor.bounds())
+        return polish(self.problem, rows, x, low, high, self.box)
+
+    def _rows(self, fit: Any) -> Any:
+        """Rows of the problem that belong to fits: (fits, groups)."""
+        return np.asarray(fit)[:, None] * self.groups + np.arange(self.groups)
+
+    def _inner(self, fit: Any, x: Any) -> Any:
+        low, high = (np.full(len(fit) * self.groups, bound) for bound in self.floor.bounds())
+        return profile(self.problem, self._rows(fit).ravel(), np.repeat(x, self.groups, axis=0), low, high).inner
+
+    def answer(self, x: Any, e: Any) -> dict[str, npt.NDArray[np.float64]]:
+        """Parameters and objective (from the residuals) of each row, by its fit's log exponents and its floor if that is held."""
+        rows, x, e = np.arange(len(self.problem)), np.repeat(x, self.groups, axis=0), np.ravel(e)
+        size = max(1, CHUNK // self.groups) * self.groups
+        parts = [self._answer(*(one[at : at + size] for one in (rows, x, e))) for at in range(0, len(rows), size)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in NAMES}
+
+    def _answer(self, rows: Any, x: Any, e: Any) -> dict[str, npt.NDArray[np.float64]]:
         problem = self.problem
         low, high = (np.where(np.isnan(e), bound, e) for bound in self.floor.bounds())
         inner = profile(problem, rows, x, low, high).inner
@@ -124,18 +154,24 @@ class Search:
         u, v = problem.n.columns(rows, alpha)[0], problem.r.columns(rows, beta)[0]
         residual = problem.y[rows] + (problem.mean[rows] - inner.e)[:, None] - inner.a[:, None] * u - inner.b[:, None] * v
         objective = (residual**2 * problem.weights(rows)).sum(axis=1)
-        middle = np.sqrt(self.edges[0] * self.edges[1])
-        alpha = np.where((inner.a == 0) | problem.n.single[rows], middle[0], alpha)
-        beta = np.where((inner.b == 0) | problem.r.single[rows], middle[1], beta)
-        a, b = inner.a * np.exp(alpha * problem.n.unit[rows]), inner.b * np.exp(beta * problem.r.unit[rows])
         empty = problem.total[rows] == 0
+        middle = np.sqrt(self.edges[0] * self.edges[1])
+        alpha = np.where(self._all((inner.a == 0) | problem.n.single[rows] | empty), middle[0], alpha)
+        beta = np.where(self._all((inner.b == 0) | problem.r.single[rows] | empty), middle[1], beta)
+        a, b = inner.a * np.exp(alpha * problem.n.unit[rows]), inner.b * np.exp(beta * problem.r.unit[rows])
+        unfitted = {"e": empty, "a": empty, "b": empty, "alpha": self._all(empty), "beta": self._all(empty)}
+        values = dict(zip(NAMES, (inner.e, a, alpha, b, beta, objective), strict=True))
         return {
-            name: np.where(empty, 0.0 if name == "objective" else np.nan, value)
-            for name, value in zip(NAMES, (inner.e, a, alpha, b, beta, objective), strict=True)
+            name: np.where(unfitted[name], np.nan, value) if name in unfitted else np.where(empty, 0.0, value)
+            for name, value in values.items()
         }
 
+    def _all(self, flags: Any) -> Any:
+        """For each row whether it holds for all groups of its fit."""
+        return np.repeat(flags.reshape(-1, self.groups).all(axis=1), self.groups)
 
-def _lowest(rows: Any, value: Any, fits: int) -> Any:
-    """Place of the lowest value of each fit (the first of equal ones)."""
-    order = np.lexsort((np.arange(len(rows)), value, rows))
-    return order[np.searchsorted(rows[order], np.arange(fits))]
+
+def lowest(fit: Any, value: Any, fits: int) -> Any:
+    """Place of the lowest value of each fit 0, 1, ... (the first of equal ones)."""
+    order = np.lexsort((np.arange(len(fit)), value, fit))
+    return order[np.searchsorted(fit[order], np.arange(fits))]

@@ -2,8 +2,7 @@
 
 The profile P(x), x = (log alpha, log beta), is the objective with floor and amplitudes at their optimum. At a given set of active
 constraints its gradient is the partial derivative at fixed linear parameters and its Hessian H_xx - H_xz H_zz^-1 H_zx (variable
-projection). Steps go along the eigenvectors of the Hessian with absolute eigenvalues (so that saddles are left), within a trust region
-and the box.
+projection). A step minimises this quadratic model, convex or not, over a trust region within the box.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ENOUGH = 1e-10
 NOISE = 1e-15
 """Rounding error of an objective, relative to the sum of squares of y."""
 PIECE = 256
-"""Starts that are followed together."""
+"""Rows of the problem that are followed together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,41 +98,46 @@ class _State:
     hessian: Any
     radius: Any
 
+    def move(self, target: Any, new: Any, length: Any, promise: Any, noise: Any) -> None:
+        """Go to the new points where they are not worse, and fit the trust regions to how well the model foretold the gain."""
+        gain = self.value - new[0]
+        better = gain > -noise
+        wider, narrower = np.clip(2 * length, self.radius, WIDEST), 0.25 * length
+        self.radius = np.where(gain > 0.75 * promise, wider, np.where(gain < 0.25 * promise, narrower, self.radius))
+        self.x = np.where(better[:, None], target, self.x)
+        self.value = np.where(better, new[0], self.value)
+        self.gradient = np.where(better[:, None], new[1], self.gradient)
+        self.hessian = np.where(better[:, None], new[2], self.hessian)
+
     def keep(self, going: Any) -> None:
+        """Only these searches go on."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name)[going])
 
 
 def polish(problem: Problem, rows: Any, x: Any, low: Any, high: Any, box: Any) -> tuple[Any, Any]:
-    """Log exponents (M, 2) and objective (M,) of the minima reached from x; `box` is ((low, low), (high, high)) in log exponents."""
-    if not len(rows):
-        return x, np.zeros(0)
-    pieces = [slice(at, at + PIECE) for at in range(0, len(rows), PIECE)]
+    """Log exponents (M, 2) and objective (M,) of the minima reached from x (M, 2).
+
+    `rows` (M, groups) are the rows of the problem that a search sums over, with floors in [low, high] (M, groups); `box` are the bounds of
+    the log exponents, lower and upper.
+    """
+    size = max(1, PIECE // rows.shape[1])
+    pieces = [slice(at, at + size) for at in range(0, len(rows), size)]
     found = [_polish(problem, rows[piece], x[piece], low[piece], high[piece], box) for piece in pieces]
-    return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+    return np.concatenate([x[:0], *(one[0] for one in found)]), np.concatenate([np.zeros(0), *(one[1] for one in found)])
 
 
 def _polish(problem: Problem, rows: Any, x: Any, low: Any, high: Any, box: Any) -> tuple[Any, Any]:
     answer, value = x.copy(), np.empty(len(rows))
-    first = profile(problem, rows, x, low, high)
-    state = _State(np.arange(len(rows)), rows, x.copy(), low, high, first.value, first.gradient, first.hessian, np.full(len(rows), RADIUS))
+    state = _State(np.arange(len(rows)), rows, x, low, high, *_summed(problem, rows, x, low, high), np.full(len(rows), RADIUS))
     for _ in range(STEPS):
         step, promise = newton_step(state.x, state.gradient, state.hessian, state.radius, box)
         target = np.clip(state.x + step, *box)
-        new = profile(problem, state.rows, target, state.low, state.high)
-        noise = NOISE * problem.yy[state.rows]
-        gain = state.value - new.value
-        better = gain > -noise
+        new = _summed(problem, state.rows, target, state.low, state.high)
+        noise = NOISE * problem.yy[state.rows].sum(axis=1)
         length = np.abs(step).max(axis=1)
         last = (promise <= ENOUGH * np.maximum(state.value, 0.0)) | (promise <= 1e-9 * noise) | (length < 1e-11)
-        state.radius = np.where(
-            gain > 0.75 * promise, np.clip(2 * length, state.radius, WIDEST), np.where(gain < 0.25 * promise, 0.25 * length, state.radius)
-        )
-        take = better[:, None]
-        state.x = np.where(take, target, state.x)
-        state.value = np.where(better, new.value, state.value)
-        state.gradient = np.where(take, new.gradient, state.gradient)
-        state.hessian = np.where(take, new.hessian, state.hessian)
+        state.move(target, new, length, promise, noise)
         if last.any():
             answer[state.place[last]], value[state.place[last]] = state.x[last], state.value[last]
             state.keep(~last)
@@ -143,36 +147,49 @@ def _polish(problem: Problem, rows: Any, x: Any, low: Any, high: Any, box: Any) 
     return answer, 2 * value
 
 
+def _summed(problem: Problem, rows: Any, x: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """Value (M,), gradient (M, 2) and Hessian (M, 3) of the sums over the rows (M, groups)."""
+    groups = rows.shape[1]
+    found = profile(problem, rows.ravel(), np.repeat(x, groups, axis=0), low.ravel(), high.ravel())
+    if groups == 1:
+        return found.value, found.gradient, found.hessian
+    return (
+        found.value.reshape(-1, groups).sum(axis=1),
+        found.gradient.reshape(-1, groups, 2).sum(axis=1),
+        found.hessian.reshape(-1, groups, 3).sum(axis=1),
+    )
+
+
 def newton_step(x: Any, gradient: Any, hessian: Any, radius: Any, box: Any) -> tuple[Any, Any]:
-    """Step within the trust region and the box, and the decrease that the quadratic model promises."""
-    free = ~(((x <= box[0]) & (gradient > 0)) | ((x >= box[1]) & (gradient < 0)))
-    g = np.where(free, gradient, 0.0)
-    cross = np.where(free.all(axis=1), hessian[:, 1], 0.0)
-    h = np.where(free, hessian[:, ::2], 1.0)
-    step = _saddle_free(g, h[:, 0], cross, h[:, 1])
-    length = np.abs(step).max(axis=1)
-    step *= np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
-    # an exponent that would leave the box stops at its bound, and the other is solved for anew
-    inside = np.clip(x + step, *box) - x
-    stopped = inside != step
-    for one, other in ((0, 1), (1, 0)):
-        again = stopped[:, one] & ~stopped[:, other] & free[:, other]
-        if again.any():
-            curvature = np.maximum(np.abs(h[:, other]), 1e-300)
-            wanted = -(g[:, other] + cross * inside[:, one]) / curvature
-            inside[:, other] = np.where(again, np.clip(wanted, -radius, radius), inside[:, other])
-    step = np.clip(x + inside, *box) - x
-    promise = -(g * step).sum(axis=1) - 0.5 * (h[:, 0] * step[:, 0] ** 2 + 2 * cross * step[:, 0] * step[:, 1] + h[:, 1] * step[:, 1] ** 2)
-    return step, promise
+    """The step (M, 2) that minimises the quadratic model within trust region and box, exactly, and the decrease it promises (M,).
+
+    Both limit each exponent on its own, so that the step lies in a rectangle: it is the stationary point if that is a minimum inside, and
+    else the lowest point of the four edges.
+    """
+    g0, g1 = gradient[:, 0], gradient[:, 1]
+    h00, h01, h11 = hessian[:, 0], hessian[:, 1], hessian[:, 2]
+    least, most = np.maximum(box[0] - x, -radius[:, None]), np.minimum(box[1] - x, radius[:, None])
+    determinant = h00 * h11 - h01 * h01
+    convex = (h00 > 0) & (determinant > 1e-15 * np.abs(h00 * h11))
+    safe = np.where(convex, determinant, 1.0)
+    best = np.stack([(h01 * g1 - h11 * g0) / safe, (h01 * g0 - h00 * g1) / safe], axis=1)
+    inside = convex & ((best >= least) & (best <= most)).all(axis=1)
+    lowest = np.where(inside, -np.inf, 0.0)
+    best = np.where(inside[:, None], best, 0.0)
+    for side in (least, most):
+        one = side[:, 0], _along(g1 + h01 * side[:, 0], h11, least[:, 1], most[:, 1])
+        two = _along(g0 + h01 * side[:, 1], h00, least[:, 0], most[:, 0]), side[:, 1]
+        for p0, p1 in (one, two):
+            value = p0 * (g0 + 0.5 * h00 * p0 + h01 * p1) + p1 * (g1 + 0.5 * h11 * p1)
+            lower = value < lowest
+            lowest = np.where(lower, value, lowest)
+            best = np.where(lower[:, None], np.stack([p0, p1], axis=1), best)
+    p0, p1 = best[:, 0], best[:, 1]
+    return best, -(p0 * (g0 + 0.5 * h00 * p0 + h01 * p1) + p1 * (g1 + 0.5 * h11 * p1))
 
 
-def _saddle_free(g: Any, h00: Any, h01: Any, h11: Any) -> Any:
-    """-|H|^-1 g for symmetric 2 x 2 matrices, |H| with absolute eigenvalues."""
-    centre, half = (h00 + h11) / 2, (h00 - h11) / 2
-    spread = np.hypot(half, h01)
-    angle = 0.5 * np.arctan2(h01, half)
-    c, s = np.cos(angle), np.sin(angle)
-    smallest = 1e-13 * (np.abs(centre) + spread) + 1e-300
-    one = -(c * g[:, 0] + s * g[:, 1]) / np.maximum(np.abs(centre + spread), smallest)
-    two = -(c * g[:, 1] - s * g[:, 0]) / np.maximum(np.abs(centre - spread), smallest)
-    return np.stack([c * one - s * two, s * one + c * two], axis=1)
+def _along(slope: Any, curvature: Any, least: Any, most: Any) -> Any:
+    """Where slope p + curvature p^2 / 2 is lowest in [least, most]."""
+    stationary = np.clip(-slope / np.where(curvature > 0, curvature, 1.0), least, most)
+    end = np.where(slope + curvature * (least + most) / 2 > 0, least, most)
+    return np.where(curvature > 0, stationary, end)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from analyses.laws.axes import MomentAxis
-from analyses.laws.engine import fit_many
+from analyses.laws.engine import fit_many, fit_shared_many
 from analyses.laws.fit import Fit
 from analyses.laws.floor import Floor, floor_of
 from analyses.laws.solutions import Solutions
@@ -104,11 +104,26 @@ class SeparableLaw:
         found = fit_many(
             n, r, self._target(error), weights, alpha=self.alpha, beta=self.beta, floor=self._floor(), optimizer=self.optimizer
         )
+        return self._solutions(found, ())
+
+    def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
+        """Fit groups that share alpha and beta; arrays (groups, cells), or (problems, groups, cells) for many such problems at once.
+
+        The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on. The search
+        is always the global one. A group without any weight takes no part. ValueError as in `fit`.
+        """
+        target = self._target(error)
+        stacked = target if target.ndim == 3 else target[None]
+        found = fit_shared_many(n, r, stacked, weights, alpha=self.alpha, beta=self.beta, floor=self._floor())
+        return self._solutions({name: values.ravel() for name, values in found.items()}, ("alpha", "beta"))
+
+    def _solutions(self, found: dict[str, npt.NDArray[np.float64]], shared: tuple[str, ...]) -> Solutions:
         return Solutions(
             law=self.name,
             parameters={name: found[name] for name in ("e", "a", "alpha", "b", "beta")},
             objective=found["objective"],
             bounds={"alpha": self.alpha, "beta": self.beta},
+            shared=shared,
             function=self._error,
             amplitude_of=AMPLITUDES,
         )
