@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -19,7 +20,7 @@ from tracker.errors import AnalysisError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analyses.result import FittedLaw, Result
+    from analyses.result import FittedLaw, Result, Table
     from analyses.session import StarSession
 
 NAME = "exponents"
@@ -58,15 +59,25 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         levels.append(Level.of(name, some, fits))
         warnings += [*some.warnings, *lacking, *fits.warnings]
         laws |= {(law.law, law.group_key): law for law in fitted_laws(fits)}
+    tables = {"exponents": exponents_table(levels), "ratios": ratios_table(levels), "estimates": estimates_table(levels)}
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
         headline=_headline(levels),
-        tables={"exponents": exponents_table(levels), "ratios": ratios_table(levels), "estimates": estimates_table(levels)},
-        charts=Charts(),
+        tables=tables,
+        charts=_charts(tables),
         warnings=warnings,
         fits=list(laws.values()),
     )
+
+
+def _charts(tables: dict[str, Table]) -> Charts:
+    def draw(name: str) -> Any:
+        from analyses import exponents_charts
+
+        return getattr(exponents_charts, name)(tables)
+
+    return Charts({name: partial(draw, name) for name in ("medians", "plane")} if len(tables["exponents"]) else {})
 
 
 def _headline(levels: Sequence[Level]) -> dict[str, Any]:
