@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072b2", "#e69f00")
 BOUND_COLORS = ("#0072b2", "#e69f00", "#c1272d")
+FLOOR_COLOR = "#555555"
 BOUNDS = ("never", "in some refits", "in 90% or more")
 OFTEN = 0.9
 POINTS = 200
@@ -32,12 +33,13 @@ def intervals(table: Table, by: Sequence[str]) -> alt.HConcatChart:
     """A row per group, a panel per exponent and for the floor; the colour says how often refits reach a bound."""
     rows = table.rows()
     several = len({row["weights"] for row in rows}) > 1
-    panels = [_panel(rows, by, name, several=several) for name in AXES if name in table.names]
+    names = [name for name in AXES if name in table.names]
+    panels = [_panel(rows, by, name, several=several, labels=name == names[0]) for name in names]
     chart: alt.HConcatChart = alt.hconcat(*panels, title=table.title).resolve_scale(y="shared")
     return chart
 
 
-def _panel(rows: list[dict[str, Any]], by: Sequence[str], name: str, *, several: bool) -> Any:
+def _panel(rows: list[dict[str, Any]], by: Sequence[str], name: str, *, several: bool, labels: bool) -> Any:
     title, scale = AXES[name]
     values = [
         {
@@ -51,8 +53,15 @@ def _panel(rows: list[dict[str, Any]], by: Sequence[str], name: str, *, several:
         for row in rows
     ]
     base = alt.Chart(_data(values)).encode(
-        y=alt.Y("group:N", title=None, sort=list(dict.fromkeys(value["group"] for value in values)), axis=alt.Axis(labelLimit=260)),
-        color=alt.Color("bound:N", title="reaches a bound", scale=alt.Scale(domain=list(BOUNDS), range=list(BOUND_COLORS))),
+        y=alt.Y(
+            "group:N",
+            title=None,
+            sort=list(dict.fromkeys(value["group"] for value in values)),
+            axis=alt.Axis(labelLimit=260, labels=labels, ticks=labels),
+        ),
+        color=alt.Color("bound:N", title="exponent at a bound", scale=alt.Scale(domain=list(BOUNDS), range=list(BOUND_COLORS)))
+        if f"{name}_at_bound" in rows[0]
+        else alt.value(FLOOR_COLOR),
         tooltip=["group:N", "value:Q", "low:Q", "high:Q", "share:Q"],
     )
     x = alt.Scale(type="log", nice=False) if scale == "log" else alt.Scale(zero=True)
