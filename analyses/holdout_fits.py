@@ -27,8 +27,13 @@ SHAPES = {"separable": 2, "bounded": 2, "coupled": 3}
 class Law(Protocol):
     """What folds need of a law."""
 
-    name: str
-    k: int
+    @property
+    def name(self) -> str:
+        """Name of the form."""
+
+    @property
+    def k(self) -> int:
+        """Parameters of a group's own fit."""
 
     def fit_many(self, n: Any, r: Any, error: Any, weights: Any = None) -> Solutions:
         """Fits x cells, each fit with its own exponents."""

@@ -107,15 +107,11 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         "rules": rules_table(judged),
         "thresholds": thresholds_table(judged),
         "groups": groups_table(judged),
-        "suites": suites_table(judged),
-        "bounded": bounded_table(judged),
+        **({"suites": suites_table(judged)} if "suite" in study.groups.by else {}),
+        **({"bounded": bounded_table(judged)} if parameters.bounded else {}),
         "excluded": excluded_table(judged),
         "decisions": decisions_table(judged),
     }
-    if not parameters.bounded:
-        del tables["bounded"]
-    if "suite" not in study.groups.by:
-        del tables["suites"]
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
