@@ -52,9 +52,7 @@ def candidates(tables: Mapping[str, Table]) -> Any:
     return (
         zero.mark_rule(color="#bbb", strokeDash=[4, 3]).encode(x="zero:Q")
         + zero.mark_rule(color="#bbb", strokeDash=[4, 3]).encode(y="zero:Q")
-        + base.mark_point(size=110, filled=True, opacity=0.9).encode(
-            shape=alt.Shape("name:N", title="form", sort=[row["name"] for row in rows])
-        )
+        + base.mark_circle(size=110, opacity=0.9)
     ).properties(width=340, height=280, title="Forms with shared shapes; lower and further left is better")
 
 
@@ -80,8 +78,10 @@ def groups(tables: Mapping[str, Table]) -> Any:
         alt.Chart(_values(rows))
         .mark_circle(size=80, opacity=0.85)
         .encode(
-            x=alt.X("separable:Q", title="SSE, separable", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
-            y=alt.Y("multiplicative:Q", title="SSE, multiplicative", scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
+            x=alt.X("separable:Q", title="SSE, separable", scale=scale, axis=alt.Axis(format="~g", tickCount=5, labelOverlap="greedy")),
+            y=alt.Y(
+                "multiplicative:Q", title="SSE, multiplicative", scale=scale, axis=alt.Axis(format="~g", tickCount=5, labelOverlap="greedy")
+            ),
             color=alt.Color("color:N", title=by[-1] if by else None),
             tooltip=["group:N", "n:Q", "separable:Q", "multiplicative:Q"],
         )
