@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from analyses.allocate_groups import WITHIN
 from analyses.cost_paths import faster
 from analyses.law_tables import group_columns
-from analyses.result import Column, Table
+from analyses.result import Column, Table, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,7 +156,7 @@ def headline_of(found: Sequence[GroupAllocation], *, pooled: bool) -> dict[str, 
             not outside(n, one.n_range) and not outside(r, one.r_range) for n, r in zip(optimum.N.tolist(), optimum.R.tolist(), strict=True)
         )
     ways = [direction(one) for one in solved]
-    return {
+    numbers = {
         "groups": len(found),
         "solved": len(solved),
         "N_first": ways.count("N first"),
@@ -171,3 +171,4 @@ def headline_of(found: Sequence[GroupAllocation], *, pooled: bool) -> dict[str, 
         "smallest_dlogN_dlogC": min((float(one.rates.N) for one in solved), default=None),
         "largest_dlogN_dlogC": max((float(one.rates.N) for one in solved), default=None),
     }
+    return {name: plain(value) for name, value in numbers.items()}

@@ -16,7 +16,7 @@ from analyses.cost_laws import cells_table, cost_warnings, fit_laws, fitted_laws
 from analyses.law import Parameters as LawParameters
 from analyses.law import points_of
 from analyses.law_fits import by_law, fit_groups
-from analyses.result import Charts
+from analyses.result import Charts, plain
 
 if TYPE_CHECKING:
     from analyses.cost_directions import GroupPath
@@ -79,7 +79,7 @@ def _headline(laws: Laws, paths: list[GroupPath], fits: GroupFits) -> dict[str, 
     """The pooled law at weight 0, and the directions of the paths."""
     pooled = laws.rows[0]
     walked = [path for path in paths if path.predicted]
-    return {
+    numbers = {
         "cells": pooled.law.n,
         "kappa": pooled.law.kappa,
         "p": pooled.law.p,
@@ -94,6 +94,7 @@ def _headline(laws: Laws, paths: list[GroupPath], fits: GroupFits) -> dict[str, 
         "same_direction_at_all_weights": sum(path.same_direction for path in walked),
         "oracle_agrees": sum(path.oracle_agrees for path in walked),
     }
+    return {name: plain(value) for name, value in numbers.items()}
 
 
 def _charts(cells: Any, laws: Laws, paths: list[GroupPath], costs: Any) -> Charts:
