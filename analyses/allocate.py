@@ -12,9 +12,8 @@ from analyses.allocate_tables import allocations_table, directions_table, elasti
 from analyses.cells import fittable, study_of_cells
 from analyses.cost_components import Variant, components_of
 from analyses.cost_laws import cost_warnings
-from analyses.law import Parameters as LawParameters
-from analyses.law import points_of
 from analyses.law_fits import by_law, fit_groups
+from analyses.law_options import FitParameters, points_of
 from analyses.law_tables import fitted_laws
 from analyses.result import Charts
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 NAME = "allocate"
 
 
-class Parameters(LawParameters):
+class Parameters(FitParameters):
     """Options of the allocation; floor, box and optimizer are those of the performance surfaces."""
 
     budgets: tuple[float, ...] = Field(

@@ -13,9 +13,8 @@ from analyses.cost_components import Variant, components_of
 from analyses.cost_decisions import decisions_table, moves_table
 from analyses.cost_directions import directions_table, group_paths, paths_table
 from analyses.cost_laws import cells_table, cost_warnings, fit_laws, fitted_laws, laws_table
-from analyses.law import Parameters as LawParameters
-from analyses.law import points_of
 from analyses.law_fits import by_law, fit_groups
+from analyses.law_options import FitParameters, points_of
 from analyses.result import Charts, plain
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "cost"
 
 
-class Parameters(LawParameters):
+class Parameters(FitParameters):
     """Options of the cost analysis; floor, box and optimizer are those of the performance surfaces."""
 
     variant: Variant = Field(
