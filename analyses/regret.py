@@ -16,6 +16,7 @@ from analyses.regret_decisions import EVALUATIONS, Evaluation, Market, decide
 from analyses.regret_tables import (
     Judged,
     bounded_table,
+    choices_table,
     decisions_table,
     excluded_table,
     groups_table,
@@ -111,6 +112,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         **({"bounded": bounded_table(judged)} if parameters.bounded else {}),
         "excluded": excluded_table(judged),
         "decisions": decisions_table(judged),
+        "choices": choices_table(judged),
     }
     return study.opened.result(
         rows=len(study.answers),

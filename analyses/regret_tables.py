@@ -11,8 +11,6 @@ from analyses.regret_decisions import BOUNDED, RULES
 from analyses.result import Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from analyses.cells import CellStudy
@@ -237,55 +235,70 @@ def excluded_table(judged: Judged) -> Table:
 
 
 def decisions_table(judged: Judged) -> Table:
-    """Every decision of every rule."""
-    rows = [row for one in judged.decisions for row in _decided(judged, one)]
-    by = judged.study.groups.by
+    """Every decision: its group, fold, budget and best cell."""
+    text, size, groups = judged.study.cells.text, judged.study.cells.input_size, judged.study.groups
+    rows: list[dict[str, Any]] = []
+    for one in judged.decisions:
+        group, best = judged.group(one), one.cell(one.best)
+        rows += [
+            {
+                "decision": len(rows) + place,
+                "evaluation": one.evaluation,
+                **dict(zip(groups.by, groups.keys[group[place]], strict=True)),
+                "left_out_parameters": one.folds.parameters[one.fold[place]],
+                "left_out_input_size": one.folds.input_size[one.fold[place]],
+                "percentile": one.percentile[place],
+                "budget": one.budget[place],
+                "feasible": int(one.feasible[place].sum()),
+                "best_model": text["model"][best[place]],
+                "best_input_size": size[best[place]],
+            }
+            for place in range(len(one))
+        ]
     columns = (
+        Column("decision", "number of the decision, as in the table of choices", "count"),
         EVALUATION,
-        *(Column(name, f"{name} of the group") for name in by),
+        *(Column(name, f"{name} of the group") for name in groups.by),
         Column("left_out_parameters", "backbone size that the fold leaves out, billions of parameters", "number"),
         Column("left_out_input_size", "input size that the fold leaves out, px", "number"),
         Column("percentile", "budget as a percentile of the costs of the group's cells", "number"),
         Column("budget", "budget in the unit of the cost: FLOP, or seconds", "number"),
         Column("feasible", "candidates within the budget", "count"),
-        Column("rule", "rule that chose; direct_bounded: direct selection by the bounded law"),
-        Column("model", "model of the chosen cell"),
-        Column("benchmark", "benchmark of the chosen cell"),
-        Column("input_size", "input size of the chosen cell, px", "number"),
         Column("best_model", "model of the designated best cell"),
         Column("best_input_size", "input size of the designated best cell, px", "number"),
+    )
+    return _table("Decisions", columns, rows, shown=8)
+
+
+def choices_table(judged: Judged) -> Table:
+    """What every rule chose in every decision."""
+    text, size = judged.study.cells.text, judged.study.cells.input_size
+    rows: list[dict[str, Any]] = []
+    first = 0
+    for one in judged.decisions:
+        for rule, places in one.choice.items():
+            cells, hit = one.cell(places), one.hit(rule)
+            rows += [
+                {
+                    "decision": first + place,
+                    "rule": rule,
+                    "model": text["model"][cell],
+                    "input_size": size[cell],
+                    "regret": one.regret[rule][place],
+                    "hit": int(hit[place]),
+                }
+                for place, cell in enumerate(cells.tolist())
+            ]
+        first += len(one)
+    columns = (
+        Column("decision", "number of the decision, as in the table of decisions", "count"),
+        Column("rule", "rule that chose; direct_bounded: direct selection by the bounded law"),
+        Column("model", "model of the chosen cell"),
+        Column("input_size", "input size of the chosen cell, px", "number"),
         Column("regret", "observed error of the choice minus the lowest feasible one, percentage points", "number"),
         Column("hit", "1 where the choice is the designated best cell", "count"),
     )
-    return _table("Decisions", columns, rows, shown=10)
-
-
-def _decided(judged: Judged, one: Decisions) -> Iterator[dict[str, Any]]:
-    text, size, groups = judged.study.cells.text, judged.study.cells.input_size, judged.study.groups
-    group, best = judged.group(one), one.cell(one.best)
-    chosen = {rule: one.cell(choice) for rule, choice in one.choice.items()}
-    for place in range(len(one)):
-        shared = {
-            "evaluation": one.evaluation,
-            **dict(zip(groups.by, groups.keys[group[place]], strict=True)),
-            "left_out_parameters": one.folds.parameters[one.fold[place]],
-            "left_out_input_size": one.folds.input_size[one.fold[place]],
-            "percentile": one.percentile[place],
-            "budget": one.budget[place],
-            "feasible": int(one.feasible[place].sum()),
-            "best_model": text["model"][best[place]],
-            "best_input_size": size[best[place]],
-        }
-        for rule, cells in chosen.items():
-            cell = cells[place]
-            yield shared | {
-                "rule": rule,
-                "model": text["model"][cell],
-                "benchmark": text["benchmark"][cell],
-                "input_size": size[cell],
-                "regret": one.regret[rule][place],
-                "hit": int(one.choice[rule][place] == one.best[place]),
-            }
+    return _table("Choices", columns, rows, shown=8)
 
 
 def _table(title: str, columns: tuple[Column, ...], rows: list[dict[str, Any]], shown: int = 40) -> Table:

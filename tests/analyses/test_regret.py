@@ -40,8 +40,10 @@ def answer(frame: pd.DataFrame, **options: Any) -> Result:
     return run(session(frame), Parameters(workers=1, **options))
 
 
-def decisions(result: Result, rule: str) -> list[dict[str, Any]]:
-    return [row for row in result.tables["decisions"].rows() if row["rule"] == rule]
+def chosen(result: Result, rule: str | None = None) -> list[dict[str, Any]]:
+    """The choices of a rule (of all), each with its decision."""
+    about = {row["decision"]: row for row in result.tables["decisions"].rows()}
+    return [about[row["decision"]] | row for row in result.tables["choices"].rows() if rule in (None, row["rule"])]
 
 
 # ---- rules against a naive second implementation ------------------------------------------------
@@ -154,7 +156,7 @@ def decide(
     else:
         at = [np.clip(np.log(s), np.log(group[name].min()), np.log(group[name].max())) for s, name in zip(star, "NR", strict=True)]
         projection = best_of(places, (x - at[0]) ** 2 + (y - at[1]) ** 2)
-    chosen = {
+    made = {
         "direct": direct,
         "projection": projection,
         "largest_tokens": best_of(places, -feasible["R"].to_numpy(), feasible["N"].to_numpy()),
@@ -175,7 +177,7 @@ def decide(
             "regret": 100 * (error[place] - error[best]),
             "hit": int(place == best),
         }
-        for rule, place in chosen.items()
+        for rule, place in made.items()
     ]
 
 
@@ -185,7 +187,7 @@ def test_every_decision_equals_loops(evaluation: str, seed: int) -> None:
     frame = cells(seed=seed)
     result = answer(frame, evaluation=(evaluation,), bounded=False)
     expected = naive(frame, evaluation)
-    found = result.tables["decisions"].rows()
+    found = chosen(result)
     assert len(found) == len(expected)
     names = {(row["key"], row["rule"]): row for row in expected}
     for row in found:
@@ -200,8 +202,8 @@ def test_every_decision_equals_loops(evaluation: str, seed: int) -> None:
 def test_summaries_are_those_of_the_decisions() -> None:
     result = answer(cells())
     for row in result.tables["rules"].rows():
-        regret = np.array([one["regret"] for one in decisions(result, row["rule"]) if one["evaluation"] == row["evaluation"]])
-        hits = [one["hit"] for one in decisions(result, row["rule"]) if one["evaluation"] == row["evaluation"]]
+        regret = np.array([one["regret"] for one in chosen(result, row["rule"]) if one["evaluation"] == row["evaluation"]])
+        hits = [one["hit"] for one in chosen(result, row["rule"]) if one["evaluation"] == row["evaluation"]]
         expected = (len(regret), regret.mean(), np.median(regret), np.percentile(regret, 90), regret.max(), np.mean(hits))
         found = tuple(row[name] for name in ("decisions", "mean", "median", "p90", "worst", "hit_share"))
         assert found == pytest.approx(expected, abs=1e-12)
@@ -211,7 +213,7 @@ def test_summaries_are_those_of_the_decisions() -> None:
     for row in result.tables["groups"].rows():
         same = [
             one["regret"]
-            for one in decisions(result, row["rule"])
+            for one in chosen(result, row["rule"])
             if all(one[name] == row[name] for name in ("evaluation", "series", "suite"))
         ]
         assert (row["decisions"], row["mean"]) == (len(same), pytest.approx(np.mean(same), abs=1e-12))
@@ -231,7 +233,7 @@ def test_both_laws_choose_alike_where_they_agree() -> None:
     by = {row["design"]: row for row in result.tables["bounded"].rows()}
     assert set(by) == {"joint", "joint_two_axes", "joint_cross", "backbone", "input_size"}
     assert by["joint"]["decisions"] >= by["joint_two_axes"]["decisions"] >= by["joint_cross"]["decisions"] > 0
-    joint = [row for row in result.tables["decisions"].rows() if row["evaluation"] == "joint"]
+    joint = [row for row in chosen(result) if row["evaluation"] == "joint"]
     pairs = pd.DataFrame(joint).pivot_table(
         index=["series", "suite", "left_out_parameters", "left_out_input_size", "percentile"],
         columns="rule",
@@ -345,7 +347,7 @@ def test_an_axis_without_effect_is_no_closed_form_held_out() -> None:
     assert fallback["in_sample"] == 0
     assert fallback["joint"] > 0
     assert any("joint: projection has no closed form" in text for text in result.warnings)
-    joint = {rule: [row["model"] for row in decisions(result, rule) if row["evaluation"] == "joint"] for rule in RULES}
+    joint = {rule: [row["model"] for row in chosen(result, rule) if row["evaluation"] == "joint"] for rule in RULES}
     assert joint["projection"] == joint["direct"]
 
 
