@@ -173,11 +173,11 @@ def _task_means(
 
 
 def _headline(tasks: Table, fits: GroupFits) -> dict[str, Any]:
-    rows = {row["task"]: row for row in tasks.rows()}
+    rows: dict[str, dict[str, Any]] = {"all": {}} | {row["task"]: row for row in tasks.rows()}
     headline: dict[str, Any] = {"fits": int(fits.fitted.sum()), "groups_without_fit": int((~fits.fitted).sum())}
     for name, row in rows.items():
         prefix = "" if name == "all" else f"{name}_"
-        headline |= {f"{prefix}{key}": row[key] for key in ("mean_e_inf", "median_e_inf", "floor", "saturation")}
+        headline |= {f"{prefix}{key}": row.get(key) for key in ("mean_e_inf", "median_e_inf", "floor", "saturation")}
     return headline
 
 

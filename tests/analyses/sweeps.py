@@ -26,11 +26,11 @@ def paired_credits(n: int, wins: int, losses: int, correct: int | None = None) -
 def sweep_rows(
     model: str,
     benchmark: str,
-    credit: Mapping[str | None, npt.NDArray[np.float64]],
+    credit: Mapping[Any, npt.NDArray[np.float64]],
     *,
     knob: str = "max_tiles",
     settings: Sequence[int] = (1, 36),
-    tokens: Mapping[str | None, npt.NDArray[np.float64]] | None = None,
+    tokens: Mapping[Any, npt.NDArray[np.float64]] | None = None,
     per_image: int = 1,
     first_question: int = 0,
     **other: Any,
@@ -43,7 +43,7 @@ def sweep_rows(
     for quality, values in credit.items():
         for place, setting in enumerate(settings):
             n = values.shape[1]
-            fixed = {"input_mode": "native", knob: setting, "source_quality": quality} | other
+            fixed: dict[str, Any] = {"input_mode": "native", knob: setting, "source_quality": quality} | other
             frame = pd.DataFrame(
                 {
                     "question_id": first_question + np.arange(n),
