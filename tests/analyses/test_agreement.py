@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
@@ -24,13 +25,10 @@ Row = dict[str, Any]
 
 def agreement(rows: list[Row], **options: Any) -> Result:
     planted = compared.store(rows)
-    planted.connection.execute("drop table records")
-    planted.connection.execute("""create table records (run_id bigint, question_id bigint, repetition integer, attempt integer,
-        prediction varchar, response varchar, option_scores varchar)""")
-    planted.connection.executemany(
-        "insert into records values (?, ?, ?, ?, ?, ?, null)",
-        [[row[name] for name in ("run_id", "question_id", "repetition", "attempt", "prediction", "response")] for row in rows],
-    )
+    frame = pd.DataFrame(rows)[["run_id", "question_id", "repetition", "attempt", "prediction", "response"]].astype(object)
+    planted.connection.register("given", frame.where(frame.notna(), None))
+    planted.connection.execute("""create or replace table records as select run_id::bigint as run_id, question_id::bigint as question_id,
+        repetition::integer as repetition, attempt::integer as attempt, prediction::varchar as prediction, response::varchar as response from given""")
     return run(planted, Parameters(**options))
 
 
