@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,17 +9,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from analyses.paired import holm, mcnemar_exact, paired_t, paired_t_of_counts
-
-ANSWERS = Path("/work/shared/data/separable_known_answers.csv")
-
-
-def sweep_rows() -> list[dict[str, float]]:
-    """Wins, losses, n, Holm multiplier and printed p of Table 28's rows."""
-    if not ANSWERS.exists():
-        pytest.skip(f"{ANSWERS} is not there")
-    with ANSWERS.open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["id"].startswith("sweep_") and "paired t-test" in row["what"]]
-    return [{**json.loads(row["inputs_json"]), "p": float(row["expected_printed"])} for row in rows]
+from tests.analyses.known import Known, known
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
@@ -74,10 +60,9 @@ def test_equal_differences_decide_without_error() -> None:
     assert np.isnan(paired_t([np.nan])).all()
 
 
-def test_the_paper_s_holm_p_come_from_its_wins_and_losses() -> None:
-    for row in sweep_rows():
-        differences = np.zeros(int(row["n"]))
-        differences[: int(row["wins"])] = 1.0
-        differences[len(differences) - int(row["losses"]) :] = -1.0
-        _, p = paired_t(differences)
-        assert float(p * row["holm"]) == pytest.approx(row["p"], rel=6e-3)
+@pytest.mark.parametrize("row", [row for row in known("sweep_") if "paired t-test" in row.what], ids=lambda row: row.id)
+def test_the_paper_s_holm_p_come_from_its_wins_and_losses(row: Known) -> None:
+    wins, losses, n = (row.inputs[name] for name in ("wins", "losses", "n"))
+    differences = np.array([1.0] * wins + [-1.0] * losses + [0.0] * (n - wins - losses))
+    for _, p in (paired_t(differences), paired_t_of_counts(wins, losses, n)):
+        assert float(p * row.inputs["holm"]) == pytest.approx(float(row.expected), rel=6e-3)
