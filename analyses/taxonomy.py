@@ -16,7 +16,7 @@ from analyses.law_fits import by_law, fit_groups
 from analyses.law_options import FitParameters, points_of
 from analyses.law_tables import fitted_laws
 from analyses.resampling import Layout, intervals_of
-from analyses.result import Charts
+from analyses.result import Charts, plain
 from analyses.taxonomy_quartiles import LABELS, quartiles_of
 from analyses.taxonomy_tables import Resampled, bootstrap_table, highest_table, marginals_table, pairings_table, shares_table
 from tracker.errors import AnalysisError
@@ -89,9 +89,9 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     if quartiles is not None:
         tables["quartiles"] = quartiles.table
     if parameters.replicates and shares is not None:
-        tables["bootstrap"] = bootstrap_table(
-            parameters.by, [_resampled(study, keep, used, labels, law, kind, parameters) for kind in _kinds(parameters)]
-        )
+        resampled = [_resampled(study, keep, used, labels, law, kind, parameters) for kind in _kinds(parameters)]
+        tables["bootstrap"] = bootstrap_table(parameters.by, resampled)
+        warnings += [f"{one.kind} bootstrap: no replicate keeps every pairing" for one in resampled if not one.complete]
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
@@ -199,14 +199,15 @@ def _headline(
     }
     if shares is None:
         return numbers
-    return numbers | {
-        f"r2_{one}": float(shares.r2_first),
-        f"r2_{two}": float(shares.r2_second),
-        "r2_both": float(shares.r2_both),
-        f"V_{one}": float(shares.first),
-        f"V_{two}": float(shares.second),
-        f"V_{two}_over_V_{one}": float(shares.second / shares.first) if shares.first > 0 else None,
+    measures = {
+        f"r2_{one}": shares.r2_first,
+        f"r2_{two}": shares.r2_second,
+        "r2_both": shares.r2_both,
+        f"V_{one}": shares.first,
+        f"V_{two}": shares.second,
+        f"V_{two}_over_V_{one}": shares.second / shares.first if shares.first > 0 else np.nan,
     }
+    return numbers | {name: plain(float(value)) for name, value in measures.items()}
 
 
 def _charts(tables: dict[str, Table], by: Sequence[str], quartiles: Quartiles | None) -> Charts:
