@@ -99,7 +99,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         headline=headline,
         tables=tables,
         charts=charts(study, points, fits, tables),
-        warnings=[*study.warnings, *lacking, *fits.warnings],
+        warnings=[*study.warnings, *lacking, *fits.warnings, *uncosted(study, parameters)],
         fits=laws,
     )
 
@@ -145,6 +145,13 @@ def add_bounded(
     tables["medians"] = medians_table({"separable": matched, "bounded": bounded}, label_of_groups(study, "family").tolist())
     laws += fitted_laws(bounded)
     return agreement(matched, bounded)
+
+
+def uncosted(study: CellStudy, parameters: Parameters) -> list[str]:
+    """A warning where choices under a budget are asked for and no cell has a cost."""
+    if not parameters.sensitivity or not np.isnan(study.cells.flops).all():
+        return []
+    return ["no cell states prompt_tokens: no cost, so no choices are compared"]
 
 
 def charts(study: CellStudy, points: Points, fits: GroupFits, tables: dict[str, Table]) -> Charts:

@@ -130,6 +130,8 @@ def compare_choices(study: CellStudy, base: GroupFits, other: GroupFits) -> tupl
     Candidates are the cells that both fits predict and whose cost in FLOP is known; budgets are percentiles of their costs.
     """
     common = base.used & other.used & ~np.isnan(study.cells.flops)
+    if not common.any():
+        return 0, 0
     layout = Layout.of(study.groups, common)
     cost = np.where(layout.inside, layout.pad(study.cells.flops), np.nan)
     budgets = budgets_of(cost, PERCENTILES)
