@@ -33,7 +33,7 @@ NAME = "holdout"
 PIECE = 4
 """Replicates of one piece of work."""
 SECONDS_A_FIT = 5e-4
-SECONDS_A_SHARED_FIT = 0.05
+SECONDS_A_SHARED_FIT = 0.01
 
 
 class Parameters(CellParameters):
@@ -160,17 +160,19 @@ def _without_input_size(study: CellStudy, keep: npt.NDArray[np.bool_], parameter
 
 
 def _unfit(study: CellStudy, group: npt.NDArray[np.int64], jobs: list[Job], laws: list[Any]) -> Iterator[str]:
-    """One warning for each group and design some of whose folds leave too little."""
-    for job in jobs:
-        need = cells_needed(laws, job.folds.scope)
-        for number in np.unique(group[group >= 0]).tolist():
+    """One warning for each group some of whose folds leave too little."""
+    for number in np.unique(group[group >= 0]).tolist():
+        about = []
+        for job in jobs:
             concerned = (job.folds.scored & (group == number)).any(axis=1)
             left_out = int((concerned & ~job.ready[:, number]).sum())
             if left_out:
-                yield (
-                    f"{study.groups.name(number)}: {left_out:,} of {int(concerned.sum()):,} {job.folds.design} folds ({job.folds.scope} "
-                    f"exponents) cannot be fitted: what remains has fewer than {need} cells, or one level of N, R or input size"
+                need = cells_needed(laws, job.folds.scope)
+                about.append(
+                    f"{left_out:,} of {int(concerned.sum()):,} {job.folds.design} folds ({job.folds.scope} exponents, {need} cells needed)"
                 )
+        if about:
+            yield f"{study.groups.name(number)}: too few cells, or one level of N, R or input size, remain in {', '.join(about)}: not fitted"
 
 
 def _charts(found: Found) -> Charts:

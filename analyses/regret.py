@@ -172,14 +172,13 @@ def _warnings(study: CellStudy, market: Market, decisions: list[Decisions], cost
 
 
 def _without_decisions(name: str, group: int, decisions: list[Decisions]) -> Iterator[str]:
+    about = []
     for one in decisions:
-        folds = int((one.folds.group == group).sum())
-        left_out = folds - int(one.fitted[one.folds.group == group].sum())
-        if left_out:
-            yield (
-                f"{name}: {left_out:,} of {folds:,} fits ({one.evaluation}) are not possible: fewer cells than parameters, "
-                "or one level of N, R or input size"
-            )
+        fitted = one.fitted[one.folds.group == group]
+        if not fitted.all():
+            about.append(f"{int((~fitted).sum()):,} of {len(fitted):,} fits ({one.evaluation})")
+    if about:
+        yield f"{name}: too few cells, or one level of N, R or input size, for {', '.join(about)}"
 
 
 def _charts(judged: Judged) -> Charts:

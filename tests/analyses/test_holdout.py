@@ -186,9 +186,9 @@ def test_a_group_of_one_backbone_is_named_and_the_others_go_on() -> None:
     frame = cells("expected")
     frame = frame[(frame["series"] != "B1") | (frame["model"] == "B1-3B")]
     result = answer(frame, laws=("separable",), exponents="group")
-    about = [text for text in result.warnings if text.startswith("B1 x S")]
-    assert any("1 of 1 backbone folds" in text for text in about)
-    assert any("4 of 4 input_size folds" in text for text in about)
+    (about,) = (text for text in result.warnings if text.startswith("B1 x S"))
+    assert "1 of 1 backbone folds" in about
+    assert "4 of 4 input_size folds" in about
     found = rmse(result)
     assert found["backbone", "group", "all", "separable"]["cells"] == 32
     assert found["backbone", "group", "all", "separable"]["rmse"] < 1e-5
