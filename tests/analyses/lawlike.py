@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-
 from analyses.law import Parameters, run
 from tests.analyses.planted import PlantedLaw, PlantedSession, planted_cells, session
 
