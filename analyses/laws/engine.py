@@ -84,6 +84,8 @@ class Search:
     def run(self) -> tuple[Any, Any]:
         """Log exponents (fits, 2) and floors (fits, groups; NaN where the floor is not held)."""
         fits, size = len(self.problem) // self.groups, max(1, CHUNK // self.groups)
+        if not fits:
+            return np.zeros((0, 2)), np.zeros((0, self.groups))
         parts = [self._chunk(np.arange(at, min(at + size, fits))) for at in range(0, fits, size)]
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
@@ -143,7 +145,7 @@ class Search:
         """Parameters and objective (from the residuals) of each row, by its fit's log exponents and its floor if that is held."""
         rows, x, e = np.arange(len(self.problem)), np.repeat(x, self.groups, axis=0), np.ravel(e)
         size = max(1, CHUNK // self.groups) * self.groups
-        parts = [self._answer(*(one[at : at + size] for one in (rows, x, e))) for at in range(0, len(rows), size)]
+        parts = [self._answer(*(one[at : at + size] for one in (rows, x, e))) for at in range(0, max(len(rows), 1), size)]
         return {name: np.concatenate([part[name] for part in parts]) for name in NAMES}
 
     def _answer(self, rows: Any, x: Any, e: Any) -> dict[str, npt.NDArray[np.float64]]:

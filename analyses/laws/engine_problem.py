@@ -92,8 +92,8 @@ def _common(shapes: dict[str, tuple[int, ...]]) -> int:
     try:
         fits, _ = np.broadcast_shapes(*shapes.values())
     except ValueError:
-        fits = 0
-    if fits == 0 or len({shape[1] for shape in shapes.values()}) > 1:
+        fits = -1
+    if fits < 0 or len({shape[1] for shape in shapes.values()}) > 1:
         message = "shapes do not agree: " + ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ValueError(message)
     return int(fits)
