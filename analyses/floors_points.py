@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from analyses.answers import QUESTION_LABELS
 from analyses.cells import group_cells
 from analyses.grouping import mean_by
 from tracker.errors import AnalysisError
@@ -46,7 +47,8 @@ def subset_study(study: CellStudy, by: Sequence[str], *, split: Split, weighting
     category[~np.broadcast_to(fine, len(cells))] = None
     point = np.full(len(cells), -1, dtype=np.int64)
     place: dict[Key, int] = {}
-    columns = (cells.configuration, cells.text["benchmark"], subset, cells.text["task"], category)
+    labels = [cells.text[name] for name in by if name in QUESTION_LABELS]
+    columns = (cells.configuration, cells.text["benchmark"], subset, cells.text["task"], category, *labels)
     for cell, key in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         if known[cell]:
             point[cell] = place.setdefault(key, len(place))

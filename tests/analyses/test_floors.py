@@ -106,6 +106,17 @@ def test_without_a_suite_to_split_by_the_subsets_are_tasks() -> None:
     assert set(answer(labelled(), by=("series",)).tables["fits"].data["subset"]) == {"perception", "reasoning"}
 
 
+def test_a_further_label_splits_the_points_and_the_groups() -> None:
+    frame = labelled(("A",), suites=("V*Bench",))
+    rows = answer(frame, by=("suite", "domain")).tables["fits"].rows()
+    number = {(row["domain"], row["subset"]) for row in rows}
+    assert number == set(frame[["domain", "category"]].itertuples(index=False, name=None))
+    assert {row["n"] for row in rows} == {16}
+    some = frame[(frame["domain"] == "D1") & (frame["category"] == "direct_attributes")]
+    fit = SeparableLaw(floor="grid").fit(*points(some, category=False))
+    assert rows[0]["sse"] == pytest.approx(fit.objective, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("weighting", "fields"),
     [("paper", {"MME-RealWorld"}), ("pooled", set()), ("category", {"MME-RealWorld", "TreeBench", "HR-Bench", "V*Bench"})],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
+import tracker
 from analyses import paired_bootstrap
 from analyses.paired_bootstrap import bootstrap_intervals, bootstrap_means
 from analyses.plot import save_plot
@@ -360,6 +362,31 @@ def test_a_single_question_is_not_compared() -> None:
     assert len(result.tables["gains"]) == 0
     assert result.headline["largest_gain"] is None
     assert not result.charts
+
+
+def test_a_native_table_of_a_sweep_gives_the_same_numbers(tmp_path: Path) -> None:
+    frame = factorial(12)
+    columns = ["model", "benchmark", "image_key", "input_mode", "max_tiles", "pixel_cap", "source_quality", "visual_tokens"]
+    table = frame[columns].assign(question_id=frame["question_key"], correct=frame["credit"] > 0)
+    rows = [{name: value for name, value in row.items() if value == value and value is not None} for row in table.to_dict("records")]  # noqa: PLR0124 - NaN
+    for row in rows:
+        row.update({name: int(row[name]) for name in ("max_tiles", "pixel_cap") if name in row})
+    path = tmp_path / "runs" / "sweep.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with tracker.open(str(tmp_path / "trackr.db")) as opened:
+        opened.ingest(path.parent)
+        stored = run(opened.session(), Parameters(draws=200))
+    planted = answer(frame)
+    for name in ("gains", "interactions", "quality", "tokens"):
+        mine, theirs = ([without(row) for row in result.tables[name].rows()] for result in (planted, stored))
+        assert mine == theirs
+    assert planted.headline == stored.headline
+
+
+def without(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the settings that a planted session does not have."""
+    return {name: value for name, value in row.items() if name != "settings"}
 
 
 def test_charts_are_drawn(tmp_path: Path) -> None:
