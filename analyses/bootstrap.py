@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analyses.bootstrap_groups import clusters_of_groups, ready
 from analyses.bootstrap_intervals import fitted_laws, intervals, intervals_table, replicates_table
 from analyses.bootstrap_options import SHAPES, Parameters
@@ -29,7 +31,7 @@ __all__ = ["NAME", "Parameters", "run"]
 NAME = "bootstrap"
 OFTEN = 0.9
 """Share of refits at a bound from which Table 15 marks an exponent."""
-SECONDS_A_PAIR = 0.08
+SECONDS_A_PAIR = 0.02
 """A guess of two shared fits to one replicate, for the decision whether worker processes pay."""
 
 
@@ -129,10 +131,10 @@ def _pair(study: CellStudy, sums: ClusterSums, groups: Ready, parameters: Parame
         seconds=seconds,
     )
     refits, point = PairFits.joined(parts), fit_pair(plan, observed(study))
-    unused = parameters.replicates - int((refits.objective[0, 0] == refits.objective[0, 0]).sum())
+    unused = int(np.isnan(refits.objective[0, 0]).sum())
     if unused:
         warnings = [*warnings, f"{unused:,} of {parameters.replicates:,} resamples left a group too little to fit; they are not used"]
-    if not (point.objective[:, 0] > 0).all():
+    if np.isnan(point.relative).any():
         warnings = [*warnings, f"the {one.name} law fits without error: relative differences and BIC are not defined"]
     tables = {
         "pair": pair_table(plan, point, refits, parameters.level),

@@ -106,6 +106,7 @@ def _curve(objective: str, replicates: npt.NDArray[np.float64]) -> list[dict[str
     known = replicates[np.isfinite(replicates)]
     if len(known) < 2 or np.ptp(known) <= 1e-9 * np.abs(known).max():
         return []
-    margin = 0.1 * np.ptp(known)
+    kernel = gaussian_kde(known)
+    margin = 3 * float(np.sqrt(kernel.covariance[0, 0]))
     x = np.linspace(known.min() - margin, known.max() + margin, POINTS)
-    return [{"objective": objective, "x": float(one), "density": float(y)} for one, y in zip(x, gaussian_kde(known)(x), strict=True)]
+    return [{"objective": objective, "x": float(one), "density": float(y)} for one, y in zip(x, kernel(x), strict=True)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from analyses.bootstrap_options import SHAPES
 from analyses.clusters import draw
-from analyses.resampling import batch_of, percentiles
+from analyses.resampling import batch_of, has_term, percentiles
 from analyses.result import Column, Table
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from analyses.clusters import ClusterSums, Rebuilt, Resampling
     from analyses.resampling import Batch, Layout
 
+PERFECT = 1e-8
+"""Root mean square error from which a law fits without error: ratios of such objectives are rounding (ours)."""
 LABELS = {"equal": "unweighted", "precision": "precision"}
 """Objectives as Table 10 calls them."""
 
@@ -55,7 +57,7 @@ class PairFits:
     n: npt.NDArray[np.int64]
     """Replicates: cells with weight."""
     shapes: dict[str, dict[str, npt.NDArray[np.float64]]]
-    """By law and exponent: weightings x replicates."""
+    """By law and exponent: weightings x replicates; NaN where no group has its term."""
     at_bound: dict[str, dict[str, npt.NDArray[np.bool_]]]
     lost: npt.NDArray[np.int64]
     """Replicates: cells that lost all their answers."""
@@ -85,10 +87,10 @@ class PairFits:
 
     @property
     def relative(self) -> npt.NDArray[np.float64]:
-        """The difference in percent of the first law's objective; NaN where that is zero."""
+        """The difference in percent of the first law's objective; NaN where that law fits without error."""
         first = self.objective[:, 0]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(first > 0, 100 * self.difference / first, np.nan)
+            return np.where(first > PERFECT**2 * self.n, 100 * self.difference / first, np.nan)
 
     @property
     def delta_bic(self) -> npt.NDArray[np.float64]:
@@ -126,8 +128,10 @@ def fit_pair(plan: PairPlan, rebuilt: Rebuilt) -> PairFits:
             found = law.fit_shared(batch.n[used], batch.r[used], batch.error[used], batch.weights[used])
             objective[place, which, used] = found.objective.reshape(-1, groups).sum(axis=1)
             for exponent in SHAPES[law.name]:
-                shapes[law.name][exponent][place, used] = found.parameters[exponent].reshape(-1, groups)[:, 0]
-                at_bound[law.name][exponent][place, used] = found.at_bound(exponent).reshape(-1, groups)[:, 0] != 0
+                determined = has_term(found, exponent, batch.n[used], batch.r[used], batch.weights[used]).any(axis=1)
+                value, side = found.parameters[exponent].reshape(-1, groups)[:, 0], found.at_bound(exponent).reshape(-1, groups)[:, 0]
+                shapes[law.name][exponent][place, used] = np.where(determined, value, np.nan)
+                at_bound[law.name][exponent][place, used] = determined & (side != 0)
     return PairFits(
         objective=objective,
         k=np.array([groups * one + len(SHAPES[law.name]) for one, law in zip(own, plan.laws, strict=True)], dtype=np.int64),
@@ -197,10 +201,12 @@ def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: fl
         Column("value", "its value on the cells as they are", "number"),
         Column("low", f"lower end of its {what}", "number"),
         Column("high", f"upper end of its {what}", "number"),
-        Column("at_bound", "share of the resamples in which it reached a bound of its search range", "share"),
+        Column("at_bound", "share of these resamples in which it reached a bound of its search range", "share"),
+        Column("undetermined", "share of the resamples in which no group has its term; they are not in the interval", "share"),
     ]
     data: dict[str, list[Any]] = {column.name: [] for column in columns}
     for place, weighting in enumerate(plan.weights):
+        used = ~np.isnan(refits.objective[place, 0])
         for law, exponents in point.shapes.items():
             for exponent, value in exponents.items():
                 drawn = refits.shapes[law][exponent][place]
@@ -214,6 +220,7 @@ def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: fl
                     "low": float(low),
                     "high": float(high),
                     "at_bound": refits.at_bound[law][exponent][place][known].mean() if known.any() else None,
+                    "undetermined": (used & ~known).sum() / used.sum() if used.any() else None,
                 }
                 for name, entry in row.items():
                     data[name].append(entry)

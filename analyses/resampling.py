@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 PIECE = 25
 """Replicates of one piece of work; no number of workers changes it."""
-SECONDS_A_FIT = 5e-4
-"""A guess, for the decision whether worker processes pay."""
+SECONDS_A_FIT = {"separable": 2.5e-4, "bounded": 2.5e-4}
+SECONDS_ELSE = 2.5e-3
+"""Guesses, for the decision whether worker processes pay."""
 
 
 class Law(Protocol):
@@ -202,7 +203,7 @@ def refits_of(found: Solutions, batch: Batch, fitted: npt.NDArray[np.bool_]) -> 
         return full
 
     places = batch.n[fitted], batch.r[fitted], batch.weights[fitted]
-    determined = {name: _has_term(found, name, *places) for name in found.bounds}
+    determined = {name: has_term(found, name, *places) for name in found.bounds}
     return Refits(
         parameters={name: spread(values, np.nan) for name, values in found.parameters.items()},
         objective=spread(found.objective, np.nan),
@@ -213,14 +214,14 @@ def refits_of(found: Solutions, batch: Batch, fitted: npt.NDArray[np.bool_]) -> 
     )
 
 
-def _has_term(
+def has_term(
     found: Solutions, exponent: str, n: npt.NDArray[np.float64], r: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.bool_]:
-    """Whether the term of an exponent exceeds ZERO anywhere in its group."""
+    """Whether the term of an exponent exceeds ZERO anywhere in its group; arrays (..., cells), the answer (...)."""
     amplitude, axis = {"alpha": ("a", n), "beta": ("b", r), "gamma": ("c", n * r)}[exponent]
     size = found.parameters.get(amplitude, found.parameters["a"])  # one amplitude serves both axes of the multiplicative law
     lowest = np.where(weights > 0, axis, np.inf).min(axis=-1)
-    return np.asarray(size * lowest ** -found.parameters[exponent] >= ZERO)
+    return np.asarray((size * lowest.ravel() ** -found.parameters[exponent] >= ZERO).reshape(lowest.shape))
 
 
 def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -283,7 +284,7 @@ def intervals_of(
         seed=study.opened.parameters.seed,
         kind=kind,
     )
-    seconds = replicates * len(layout) * SECONDS_A_FIT
+    seconds = replicates * len(layout) * SECONDS_A_FIT.get(law.name, SECONDS_ELSE)
     return Refits.joined(
         run_pieces(refit_piece, plan, pieces_of(replicates), what=what, workers=workers, executor=executor, seconds=seconds)
     )
