@@ -89,20 +89,16 @@ def shapes_table(fits: Sequence[FormFit]) -> Table:
             "value": [fit.solutions.parameters[name][0] for fit, name in rows],
             "low": [fit.solutions.bounds[name][0] for fit, name in rows],
             "high": [fit.solutions.bounds[name][1] for fit, name in rows],
-            "at_bound": [SIDES[int(fit.solutions.at_bound(name)[0])] for fit, name in rows],
+            "at_bound": [None if not _with_term(fit, name) else SIDES[int(fit.solutions.at_bound(name)[0])] for fit, name in rows],
             "groups": [_with_term(fit, name) for fit, name in rows],
         },
     )
 
 
-TERM = {"alpha": ("a",), "beta": ("b", "a"), "gamma": ("c",), "w": ("a",), "delta": ("a",), "p": ("a", "b")}
-"""Amplitudes of the term that a shape belongs to: the first that the form has (of p: any)."""
-
-
 def _with_term(fit: FormFit, shape: str) -> int:
-    parameters = fit.solutions.parameters
-    names = [name for name in TERM[shape] if name in parameters]
-    return int(np.any([parameters[name] > 0 for name in (names if shape == "p" else names[:1])], axis=0).sum())
+    parameters, of = fit.solutions.parameters, fit.solutions.amplitude_of
+    names = [of[shape]] if shape in of else sorted(set(of.values()))
+    return int(np.any([parameters[name] > 0 for name in names], axis=0).sum())
 
 
 def per_group_table(fits: Sequence[FormFit]) -> Table:
@@ -160,7 +156,9 @@ def _lower(own: Sequence[FormFit], row: int) -> str | None:
 
 
 def _bounds(fit: FormFit, row: int) -> list[str]:
-    return [f"{name} {side}" for name in fit.solutions.bounds if (side := SIDES[int(fit.solutions.at_bound(name)[row])])]
+    solutions = fit.solutions
+    sides = {name: SIDES[int(solutions.at_bound(name)[row])] for name in solutions.bounds if not solutions.undetermined(name)[row]}
+    return [f"{name} {side}" for name, side in sides.items() if side]
 
 
 def coefficients_table(groups: Groups, fitted: Sequence[int], fits: Sequence[FormFit]) -> Table:

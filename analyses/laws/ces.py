@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,7 +13,6 @@ from analyses.laws.floor import CONTINUOUS, floor_of
 from analyses.laws.polish import refined, solve
 from analyses.laws.power_law import Law, three
 from analyses.laws.powers import SEPARABLE, data_of
-from analyses.laws.solutions import Solutions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from analyses.laws.floor import Floor
     from analyses.laws.polish import Inner
     from analyses.laws.powers import Array, Data
+    from analyses.laws.solutions import Solutions
 
 WEIGHTS = (1e-6, 1 - 1e-6)
 """0 < w < 1 in numbers (ours)."""
@@ -30,6 +30,7 @@ DELTAS = (-8.0, 4.0)
 SMALL, TINY = 0.1, 1e-5
 """|delta| under which the logarithm is taken without cancellation, and under which derivatives come from a series."""
 POINTS, STARTS, CHUNK = 25, 5, 250
+TIGHT = {"maxiter": 500, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 20}
 
 
 def log_mean(a: Any, b: Any, w: Any, delta: Any) -> Any:
@@ -70,6 +71,7 @@ class CESLaw(Law):
     k = 4
     shapes = ("w", "delta")
     amplitudes = ("a",)
+    amplitude_of: ClassVar[Mapping[str, str]] = {"w": "a", "delta": "a"}
     function = staticmethod(ces)
 
     def __init__(
@@ -81,6 +83,9 @@ class CESLaw(Law):
         reference: tuple[float, float] | None = None,
     ) -> None:
         """`reference` are the N and R at which w and K_nr are stated (default: geometric means of what is fitted)."""
+        if not 0 < w[0] <= w[1] < 1 or not -np.inf < delta[0] <= delta[1] < np.inf:
+            message = f"bounds of w must be inside 0 and 1, those of delta finite, both in order, not {w}, {delta}"
+            raise ValueError(message)
         self.w, self.delta, self.floor, self.reference = w, delta, floor_of(floor), reference
 
     @property
@@ -105,21 +110,19 @@ class CESLaw(Law):
 
     def _fit(self, n: Array, r: Array, error: Array, weights: Array, *, shared: tuple[str, ...]) -> Solutions:
         data = data_of(SEPARABLE, n, r, error, weights)
+        if not data.y.size:
+            return self.no_solutions(data, shared)
         found = [self._search(data.take(np.array([problem]))) for problem in range(len(data))]
-        groups = data.y.shape[1]
-        shapes = np.array([shape for shape, _ in found])
+        shapes = np.array([shape for shape, _ in found]).repeat(data.y.shape[1], axis=0)
         parameters = {
             "e": np.concatenate([inner.floor[0] for _, inner in found]),
             "a": np.concatenate([inner.amplitudes[0, :, 0] for _, inner in found]),
-            "w": np.repeat(expit(shapes[:, 0]), groups),
-            "delta": np.repeat(shapes[:, 1], groups),
+            "w": expit(shapes[:, 0]),
+            "delta": shapes[:, 1],
         }
-        objective = np.concatenate(
-            [(part.w * inner.residual**2).sum(axis=-1)[0] for part, (_, inner) in zip(_each(data), found, strict=True)]
-        )
-        return Solutions(
-            law=self.name, parameters=parameters, objective=objective, bounds=self.bounds, shared=shared, function=type(self).function
-        )
+        residual = np.concatenate([inner.residual for _, inner in found])
+        objective = (data.w * residual**2).sum(axis=-1).ravel()
+        return self.solutions(data, parameters, objective, shared)
 
     def _search(self, data: Data) -> tuple[Array, Inner]:
         """Best (logit w, delta) of one problem, and what is solved there."""
@@ -155,10 +158,3 @@ class CESLaw(Law):
         by = slopes(logs[..., 0, :], logs[..., 1, :], expit(shape[0]), shape[1])
         scale = max(float((data.w * (data.y - data.mean[..., None]) ** 2).sum()), np.finfo(float).tiny)
         return float(inner.objective[0]) / scale, np.array([2.0 * (pull * one).sum() for one in by]) / scale
-
-
-TIGHT = {"maxiter": 500, "ftol": 1e-16, "gtol": 1e-12, "maxcor": 20}
-
-
-def _each(data: Data) -> list[Data]:
-    return [data.take(np.array([problem])) for problem in range(len(data))]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from analyses.laws.coarse import lowest, surface
 from analyses.laws.floor import CONTINUOUS
-from analyses.laws.power_law import BOX, PowerLaw
+from analyses.laws.power_law import BOX, PowerLaw, checked
 from analyses.laws.powers import COUPLED, SEPARABLE, grid
 from analyses.laws.shared import polished, search
 
@@ -41,6 +41,7 @@ class CoupledLaw(PowerLaw):
     k = 7
     shapes = ("alpha", "beta", "gamma")
     amplitudes = ("a", "b", "c")
+    amplitude_of: ClassVar[Mapping[str, str]] = {"alpha": "a", "beta": "b", "gamma": "c"}
     terms = COUPLED
     points = 13
     starts = 5
@@ -56,6 +57,7 @@ class CoupledLaw(PowerLaw):
         reference: tuple[float, float] | None = None,
     ) -> None:
         """`reference` are the N and R at which A_n, B_r and C_nr are stated (default: geometric means of what is fitted)."""
+        checked(alpha=alpha, beta=beta, gamma=gamma)
         super().__init__(floor=floor, reference=reference)
         self.alpha, self.beta, self.gamma = alpha, beta, gamma
 

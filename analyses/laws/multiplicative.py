@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyses.laws.power_law import BOX, PowerLaw
+from analyses.laws.power_law import BOX, PowerLaw, checked
 from analyses.laws.powers import MULTIPLICATIVE
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class MultiplicativeLaw(PowerLaw):
     k = 4
     shapes = ("alpha", "beta")
     amplitudes = ("a",)
+    amplitude_of: ClassVar[Mapping[str, str]] = {"alpha": "a", "beta": "a"}
     terms = MULTIPLICATIVE
     points = 24
     starts = 6
@@ -39,6 +40,7 @@ class MultiplicativeLaw(PowerLaw):
         reference: tuple[float, float] | None = None,
     ) -> None:
         """`reference` are the N and R at which K_nr is stated (default: geometric means of what is fitted)."""
+        checked(alpha=alpha, beta=beta)
         super().__init__(floor=floor, reference=reference)
         self.alpha, self.beta = alpha, beta
 

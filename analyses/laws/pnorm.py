@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import minimize
 
 from analyses.laws.coarse import lowest
 from analyses.laws.linear import best_amplitudes
-from analyses.laws.power_law import Law, three
+from analyses.laws.power_law import Law, checked, three
 from analyses.laws.powers import SEPARABLE, data_of, grid, mesh
-from analyses.laws.solutions import Solutions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
     from analyses.laws.powers import Array, Data
+    from analyses.laws.solutions import Solutions
 
 BOX = (0.05, 3.0)
 ORDERS = (0.5, 15.0)
-POINTS, ORDER_POINTS, STARTS, CHUNK = 13, 9, 4, 200
-STEPS = 200
+POINTS, ORDER_POINTS, STARTS, CHUNK = 11, 8, 5, 100
+STEPS, FEW = 200, 4
+"""Gauss-Newton steps at most, and on the first grid."""
 CONVERGED = 1e-14
 """The inner solution stands when no group's sum of squares falls by more than this part."""
 TINY = np.finfo(float).tiny
@@ -60,6 +61,8 @@ class PNormLaw(Law):
     k = 6
     shapes = ("alpha", "beta", "p")
     amplitudes = ("a", "b", "c")
+    intercept = False
+    amplitude_of: ClassVar[Mapping[str, str]] = {"alpha": "a", "beta": "b"}
     function = staticmethod(pnorm)
 
     def __init__(
@@ -72,6 +75,7 @@ class PNormLaw(Law):
         reference: tuple[float, float] | None = None,
     ) -> None:
         """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
+        checked(alpha=alpha, beta=beta, p=p)
         self.alpha, self.beta, self.p, self.inner, self.reference = alpha, beta, p, inner, reference
 
     @property
@@ -100,21 +104,15 @@ class PNormLaw(Law):
         if (data.y[data.w > 0] < 0).any():
             message = "the p-norm law needs errors of at least 0"
             raise ValueError(message)
+        if not data.y.size:
+            return self.no_solutions(data, shared)
         found = [_Search(self, data.take(np.array([problem]))).best() for problem in range(len(data))]
-        shapes = np.repeat(np.concatenate([shape for shape, _ in found]), data.y.shape[1], axis=0)
-        x = np.concatenate([one.amplitudes[0] for _, one in found])
-        root = x ** (1.0 / shapes[:, 2:])
-        shift = data.shift.reshape(-1, 2)
-        parameters = {"a": root[:, 0] * np.exp(shapes[:, 0] * shift[:, 0]), "alpha": shapes[:, 0]}
-        parameters |= {"b": root[:, 1] * np.exp(shapes[:, 1] * shift[:, 1]), "beta": shapes[:, 1], "c": root[:, 2], "p": shapes[:, 2]}
-        return Solutions(
-            law=self.name,
-            parameters=parameters,
-            objective=np.concatenate([one.sse[0] for _, one in found]),
-            bounds=self.bounds,
-            shared=shared,
-            function=type(self).function,
-        )
+        shapes = np.concatenate([shape for shape, _ in found]).repeat(data.y.shape[1], axis=0)
+        root = np.concatenate([one.amplitudes[0] for _, one in found]) ** (1.0 / shapes[:, 2:])
+        scaled = root[:, :2] * np.exp(shapes[:, :2] * data.shift.reshape(-1, 2))
+        parameters = {"a": scaled[:, 0], "b": scaled[:, 1], "c": root[:, 2]}
+        parameters |= {name: shapes[:, place] for place, name in enumerate(self.shapes)}
+        return self.solutions(data, parameters, np.concatenate([one.sse[0] for _, one in found]), shared)
 
 
 class _Search:
@@ -132,13 +130,13 @@ class _Search:
             for bounds, points in zip((self.law.alpha, self.law.beta, self.law.p), (POINTS, POINTS, ORDER_POINTS), strict=True)
         ]
         points = mesh(axes)
-        starts = points[self._minima(axes, points, weighted=False)]
+        starts = points[self._minima(axes, points, lambda some: self.solved(some).sse)]
         ends = [minimize(self._score, np.log(start), bounds=self.box, method="Nelder-Mead", options=SIMPLEX).x for start in starts]
         shapes = np.concatenate([starts, np.exp(np.clip(ends, *self.box.T))])
         paper = shapes[[int(np.argmin(self.solved(shapes).sse.sum(axis=1)))]]
         if self.law.inner == "paper":
             return paper, self.solved(paper)
-        starts = np.concatenate([paper, points[self._minima(axes, points, weighted=True)]])
+        starts = np.concatenate([paper, points[self._minima(axes, points, lambda some: self.exact(some, FEW).sse)]])
         ends = [
             minimize(self._exact_value, np.log(start), jac=True, bounds=self.box, method="L-BFGS-B", options=TIGHT).x for start in starts
         ]
@@ -146,12 +144,10 @@ class _Search:
         place = int(np.argmin(self.exact(shapes).sse.sum(axis=1)))
         return shapes[[place]], self.exact(shapes[[place]])
 
-    def _minima(self, axes: list[Array], points: Array, *, weighted: bool) -> npt.NDArray[np.int64]:
-        chunks = [points[at : at + CHUNK] for at in range(0, len(points), CHUNK)]
-        sse = np.concatenate([self.solved(chunk).sse.sum(axis=1) for chunk in chunks])
-        if weighted:
-            sse = np.minimum(sse, np.concatenate([self.solved(chunk, weighted=True).sse.sum(axis=1) for chunk in chunks]))
-        return lowest(sse.reshape(1, *(len(axis) for axis in axes)), np.array([self.scale]), STARTS)[1]
+    def _minima(self, axes: list[Array], points: Array, sse: Callable[[Array], Array]) -> npt.NDArray[np.int64]:
+        """The lowest local minima of the grid, numbers of points."""
+        total = np.concatenate([sse(points[at : at + CHUNK]).sum(axis=1) for at in range(0, len(points), CHUNK)])
+        return lowest(total.reshape(1, *(len(axis) for axis in axes)), np.array([self.scale]), STARTS)[1]
 
     def solved(self, shapes: Array, *, weighted: bool = False) -> Powers:
         """Nonnegative least squares on e^p; weighted: with the squared slope of e in e^p at the data, which comes nearer to least squares on e."""
@@ -162,12 +158,12 @@ class _Search:
         columns = self._columns(shapes)
         return self._powers(columns, _nonnegative(columns, y**p, self.data.w * np.minimum(factor, 1e12)), p)
 
-    def exact(self, shapes: Array) -> Powers:
+    def exact(self, shapes: Array, steps: int = STEPS) -> Powers:
         """Least squares on e: Gauss-Newton on the amplitudes, each step a nonnegative least squares problem, halved until it descends."""
         p = shapes[:, 2, None, None]
         now, other = self.solved(shapes), self.solved(shapes, weighted=True)
         now = replace(now, **_chosen(other.sse < now.sse, other, now))
-        for _ in range(STEPS):
+        for _ in range(steps):
             power = np.maximum((now.amplitudes[..., None, :] @ now.columns)[..., 0, :], TINY)
             slope = np.maximum(now.predicted, TINY) / (p * power)
             with np.errstate(over="ignore", invalid="ignore"):

@@ -34,6 +34,10 @@ class Law:
     """Names of the shape parameters."""
     amplitudes: ClassVar[tuple[str, ...]]
     """Names of the group coefficients."""
+    intercept: ClassVar[bool] = True
+    """Whether a group has a floor e beside its amplitudes."""
+    amplitude_of: ClassVar[Mapping[str, str]]
+    """The amplitude that a shape belongs to: where it is 0, the shape has no effect."""
     function: ClassVar[Callable[..., Any]]
     reference: tuple[float, float] | None
 
@@ -43,25 +47,48 @@ class Law:
         raise NotImplementedError
 
     def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
-        """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
+        """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out.
+
+        A fit without any weight has NaN parameters and objective 0. ValueError where a cell with weight has no positive n and r or no finite error.
+        """
         raise NotImplementedError
 
     def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit groups that share their shapes; arrays (groups, cells), or (problems, groups, cells) for many such problems at once.
 
-        The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on.
+        The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on. A group
+        without any weight takes no part and has NaN coefficients. ValueError as in `fit_many`.
         """
         raise NotImplementedError
+
+    def solutions(self, data: Data, parameters: dict[str, Array], objective: Array, shared: tuple[str, ...]) -> Solutions:
+        """Solutions of P x G groups in order; parameters of groups without weight become NaN, their shapes where no group has any."""
+        weighed = np.any(data.w > 0, axis=-1)
+        without = {True: ~np.any(weighed, axis=1).repeat(weighed.shape[1]), False: ~weighed.ravel()}
+        return Solutions(
+            law=self.name,
+            parameters={name: np.where(without[name in self.shapes], np.nan, values) for name, values in parameters.items()},
+            objective=objective,
+            bounds=self.bounds,
+            shared=shared,
+            function=type(self).function,
+            amplitude_of=self.amplitude_of,
+        )
+
+    def no_solutions(self, data: Data, shared: tuple[str, ...]) -> Solutions:
+        """The solutions of no group at all."""
+        names = (*(("e",) if self.intercept else ()), *self.amplitudes, *self.shapes)
+        return self.solutions(data, {name: np.zeros(0) for name in names}, np.zeros(0), shared)
 
     def physical(self, values: dict[str, float], reference: tuple[float, float]) -> dict[str, float]:
         """Parameters for people from those on normalised axes."""
         raise NotImplementedError
 
     def fit(self, N: npt.ArrayLike, R: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Fit:  # noqa: N803
-        """Fit one group: N, R and error of its cells, with weights if they differ."""
+        """Fit one group: N, R and error of its cells, with weights if they differ. ValueError as in `fit_many`."""
         n_axis, r_axis, y = (np.asarray(values, dtype=float) for values in (N, R, error))
         w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
-        reference = self.reference or (float(np.exp(np.log(n_axis).mean())), float(np.exp(np.log(r_axis).mean())))
+        reference = self.reference or (_centre(n_axis, w), _centre(r_axis, w))
         solution = self.fit_many(n_axis / reference[0], r_axis / reference[1], y, w)
         return Fit(
             law=self.name,
@@ -94,7 +121,7 @@ class PowerLaw(Law):
         """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
         w = 1.0 if weights is None else weights
         data = data_of(self.terms, *(np.atleast_2d(np.asarray(values, dtype=float))[:, None] for values in (n, r, error, w)))
-        return self._solutions(self._search(data), ())
+        return self._solutions(data, ())
 
     def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit groups that share their shapes; arrays (groups, cells), or (problems, groups, cells) for many such problems at once.
@@ -103,7 +130,7 @@ class PowerLaw(Law):
         """
         w = 1.0 if weights is None else weights
         data = data_of(self.terms, *(three(values) for values in (n, r, error, w)))
-        return self._solutions(self._search(data), self.shapes)
+        return self._solutions(data, self.shapes)
 
     @property
     def _box(self) -> Array:
@@ -112,19 +139,27 @@ class PowerLaw(Law):
     def _search(self, data: Data) -> Found:
         return search(self.terms, data, self._box, self.floor, points=self.points, starts=self.starts)
 
-    def _solutions(self, found: Found, shared: tuple[str, ...]) -> Solutions:
-        groups = found.floor.shape[1]
+    def _solutions(self, data: Data, shared: tuple[str, ...]) -> Solutions:
+        if not data.y.size:
+            return self.no_solutions(data, shared)
+        found, groups = self._search(data), data.y.shape[1]
         parameters = {"e": found.floor.ravel()}
         parameters |= {name: found.amplitudes[..., j].ravel() for j, name in enumerate(self.amplitudes)}
         parameters |= {name: np.repeat(found.shapes[:, s], groups) for s, name in enumerate(self.shapes)}
-        return Solutions(
-            law=self.name,
-            parameters=parameters,
-            objective=found.objective.ravel(),
-            bounds=self.bounds,
-            shared=shared,
-            function=type(self).function,
-        )
+        return self.solutions(data, parameters, found.objective.ravel(), shared)
+
+
+def _centre(axis: Array, weights: Array) -> float:
+    used = weights > 0
+    return float(np.exp(np.log(axis[used]).mean())) if used.any() else 1.0
+
+
+def checked(**bounds: tuple[float, float]) -> None:
+    """ValueError where bounds are not positive, finite and in order."""
+    for name, (low, high) in bounds.items():
+        if not 0 < low <= high < np.inf:
+            message = f"bounds of {name} must be positive, finite and in order, not {low}, {high}"
+            raise ValueError(message)
 
 
 def three(values: npt.ArrayLike) -> Array:

@@ -77,7 +77,7 @@ def data_of(terms: Terms, n: npt.ArrayLike, r: npt.ArrayLike, y: npt.ArrayLike, 
     w, y = np.where(used, w, 0.0), np.where(used, y, 0.0)
     logs = [np.log(np.where(used, axis, 1.0)) for axis in (n, r)]
     x = np.stack([sum((logs[axis] for axis in axes[1:]), start=logs[axes[0]]) for axes in terms.axes], axis=-2)
-    shift = np.where(used[..., None, :], x, np.inf).min(axis=-1)
+    shift = np.where(used[..., None, :], x, np.inf).min(axis=-1, initial=np.inf)
     shift = np.where(np.isfinite(shift), shift, 0.0)
     total = np.maximum(w.sum(axis=-1), np.finfo(float).tiny)
     return Data(
