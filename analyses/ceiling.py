@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from analyses.ceiling_grid import grid_table
 from analyses.cohort import cohort_sql, materialised, origin, threads
 from analyses.halves import halves_table
 from analyses.matched import match
@@ -17,7 +18,9 @@ from analyses.parameters import AnalysisParameters
 from analyses.persistence import Margins, core_table, criteria, gains_table, groups_table, mean, persistence_table, quartiles_table
 from analyses.questions import questions_table
 from analyses.regimes import CEILING, REGIMES, regime_of, shares_table, sweep_table
+from analyses.replication import replication_table
 from analyses.result import Charts, Cohort, Result
+from analyses.sensitivity import sensitivity_table
 from tracker.errors import AnalysisError
 from tracker.version import version
 
@@ -56,6 +59,10 @@ class Parameters(AnalysisParameters):
     delta: float = Field(default=0.05, ge=0, le=1, description="largest change between compute quartiles that counts as small (Eq. 18)")
     eta: float = Field(default=0.01, ge=0, le=1, description="largest slope per doubling of compute that counts as small (Eq. 18)")
 
+    question: tuple[str, ...] = Field(
+        default=(), description="BENCHMARK/KEY of a question whose answers over models and input sizes are listed; repeatable"
+    )
+
     @model_validator(mode="after")
     def _cutoffs_in_order(self) -> Parameters:
         if self.cutoff > self.easy:
@@ -74,6 +81,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         materialised(session.connection, sql, parameters.model_dump(), columns=COLUMNS, where=origin(parameters)),
     ):
         data = load(session, parameters, records=parameters.records, tokens=parameters.tokens)
+        grid = grid_table(session, parameters.question, data.questions) if parameters.question and len(data.trajectories) else None
         engine = session.connection.execute("select version()").fetchone()
     if not len(data.trajectories):
         message = "no scored answer in the cohort"
@@ -91,14 +99,16 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     usable = fixed.take(~np.isnan(fixed.compute))
     regimes = regime_of(data.trajectories.accuracy, cutoff=parameters.cutoff, easy=parameters.easy)
     matched = match(data, usable)
-    tables = _tables(data, fixed, matched, regimes, parameters)
+    tables = _tables(data, fixed, usable, matched, regimes, parameters)
+    if grid is not None:
+        tables["grid"] = grid
     return Result(
         analysis=NAME,
         parameters=parameters.model_dump(),
         cohort=Cohort(sql=sql, rows=data.rows, digest=data.digest),
         headline=_headline(data, matched, regimes, tables),
         tables=tables,
-        charts=_charts(data, matched, regimes),
+        charts=_charts(data, matched, regimes, grid),
         warnings=tuple(_warnings(data, fixed, usable, matched, parameters)),
         seconds=time.perf_counter() - started,
         database=str(session.uuid),
@@ -109,7 +119,9 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     )
 
 
-def _tables(data: Data, fixed: Observations, matched: Matched, regimes: npt.NDArray[np.int64], parameters: Parameters) -> dict[str, Table]:
+def _tables(
+    data: Data, fixed: Observations, usable: Observations, matched: Matched, regimes: npt.NDArray[np.int64], parameters: Parameters
+) -> dict[str, Table]:
     labels = data.trajectories.labels
     margins = Margins(tau=parameters.tau, tau_normalised=parameters.tau_normalised, delta=parameters.delta, eta=parameters.eta)
     met = criteria(matched, margins)
@@ -121,7 +133,9 @@ def _tables(data: Data, fixed: Observations, matched: Matched, regimes: npt.NDAr
         "halves": halves_table(fixed, data.trajectories, series, cutoff=parameters.cutoff, easy=parameters.easy),
         "persistence": persistence_table(matched, met),
         "core": core_table(matched, met, regimes),
-        "groups": groups_table(matched, met, regimes, labels, unique(("benchmark", "task", *parameters.by))),
+        "persistence_groups": groups_table(matched, met, regimes, labels, unique(("benchmark", "task", *parameters.by))),
+        "replication": replication_table(matched, usable, margins),
+        "sensitivity": sensitivity_table(matched, usable, margins, parameters.tokens),
         "quartiles": quartiles_table(matched, labels),
         "cohort": matched.table(),
         "questions": questions_table(data, regimes, series),
@@ -149,13 +163,19 @@ def _headline(data: Data, matched: Matched, regimes: npt.NDArray[np.int64], tabl
     }
 
 
-def _charts(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> Charts:
+def _charts(data: Data, matched: Matched, regimes: npt.NDArray[np.int64], grid: Table | None) -> Charts:
     def draw(name: str) -> Any:
         from analyses import ceiling_charts
 
         return getattr(ceiling_charts, name)(data, matched, regimes)
 
-    return Charts({name: partial(draw, name) for name in ("probability", "gain", "quartiles", "shares")})
+    def answers(table: Table) -> Any:
+        from analyses import ceiling_charts
+
+        return ceiling_charts.answers(table)
+
+    charts = {name: partial(draw, name) for name in ("probability", "gain", "quartiles", "shares")}
+    return Charts(charts if grid is None else {"answers": partial(answers, grid), **charts})
 
 
 def _warnings(data: Data, fixed: Observations, usable: Observations, matched: Matched, parameters: Parameters) -> list[str]:

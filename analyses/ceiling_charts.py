@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from analyses.matched import Matched
     from analyses.observations import Data
+    from analyses.result import Table
 
 BINS = 32
 COLORS = ("#0072b2", "#e69f00", "#c1272d")
 LARGEST_FACETS = 12
+LONGEST_ANSWER, SHOWN_ANSWERS = 8, 3
 TITLES = {"easy": "easy", "scaling_bound": "scaling bound", "ceiling_bound": "ceiling bound"}
 
 
@@ -115,6 +117,38 @@ def shares(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> alt.
         .properties(width=420)
     )
     return chart
+
+
+def answers(grid: Table) -> Any:
+    """What each model answered at each input size, a panel per question (Figures 14 and 15)."""
+    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in grid.rows():
+        question = f"{row['benchmark']}/{row['question_key']}" + (f", right: {row['gold']}" if row["gold"] else "")
+        size = f"{row['input_size']:g}" if row["input_size"] is not None else row["input_mode"] or "unknown"
+        cells.setdefault((question, row["model"], size), []).append(row)
+    rows = [
+        {
+            "question": question,
+            "model": model,
+            "size": size,
+            "credit": float(np.mean([row["credit"] for row in members])),
+            "answer": " ".join((row["prediction"] or "-")[:LONGEST_ANSWER] for row in members[:SHOWN_ANSWERS]),
+        }
+        for (question, model, size), members in cells.items()
+    ]
+    sizes = sorted({row["size"] for row in rows}, key=lambda size: (not size.isdecimal(), int(size) if size.isdecimal() else 0, size))
+    base = alt.Chart().encode(
+        x=alt.X("size:N", sort=sizes, title="input size (px)", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("model:N", sort=list(dict.fromkeys(row["model"] for row in rows)), title=None),
+        tooltip=["question:N", "model:N", "size:N", "answer:N", "credit:Q"],
+    )
+    squares = base.mark_rect(stroke="white").encode(
+        color=alt.Color("credit:Q", title="credit", scale=alt.Scale(domain=[0, 1], range=["#f5c9a8", "#b9d9f0"]))
+    )
+    letters = base.mark_text(fontSize=10).encode(text="answer:N")
+    layered = alt.layer(squares, letters).properties(width=alt.Step(44), height=alt.Step(16))
+    facet = alt.Facet("question:N", title=None, sort=list(dict.fromkeys(row["question"] for row in rows)))
+    return layered.facet(facet, columns=2, data=_values(rows), title="Answers over models and input sizes")
 
 
 def _density(

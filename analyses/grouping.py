@@ -80,8 +80,9 @@ def distinct_by(
     distinct, codes = np.unique(values, return_inverse=True)
     known = ~np.isnan(values)[member]
     width = max(len(distinct), 1)
-    pairs = np.unique(group[known] * width + codes[member[known]])
-    return np.bincount(pairs // width, minlength=size)
+    seen = np.zeros(size * width, dtype=bool)
+    seen[group[known] * width + codes[member[known]]] = True
+    return np.asarray(seen.reshape(size, width).sum(axis=1))
 
 
 def quartile_by(group: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

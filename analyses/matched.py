@@ -29,6 +29,10 @@ class Matched:
     """measure -> trajectories x 4: mean over the configurations in each compute quartile."""
     slopes: dict[str, npt.NDArray[np.float64]]
     """measure -> slope on log2 of compute."""
+    measures: dict[str, npt.NDArray[np.float64]]
+    """measure -> its value in each observation with known compute."""
+    quartile: npt.NDArray[np.int64]
+    """Compute quartile of each of these observations within its trajectory."""
     probabilities: bool
     """Whether the data has probabilities at all."""
     options: bool
@@ -71,7 +75,9 @@ def match(data: Data, observations: Observations) -> Matched:
     return Matched(
         keep=keep,
         reasons=reasons,
-        levels={name: _levels(rows, quartile, values, size) for name, values in measures.items()},
+        measures=measures,
+        quartile=quartile,
+        levels={name: levels_of(rows, quartile, values, size) for name, values in measures.items()},
         slopes={name: slope_by(rows, x, values, size) for name, values in measures.items()},
         probabilities=has_probabilities,
         options=has_options,
@@ -109,9 +115,10 @@ def _quartiles_filled(rows: npt.NDArray[np.int64], quartile: npt.NDArray[np.int6
     return np.asarray(filled[:, 0] & filled[:, 2] & filled[:, 3])
 
 
-def _levels(
+def levels_of(
     rows: npt.NDArray[np.int64], quartile: npt.NDArray[np.int64], values: npt.NDArray[np.float64], size: int
 ) -> npt.NDArray[np.float64]:
+    """Trajectories x 4: mean of the values in each compute quartile; NaN where it is empty."""
     return mean_by(rows * 4 + quartile - 1, values, size * 4).reshape(size, 4)
 
 

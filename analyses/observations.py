@@ -78,6 +78,8 @@ class Observations:
     tokens: npt.NDArray[np.float64]
     compute: npt.NDArray[np.float64]
     """u = N x R (parameters x visual tokens); NaN where either is not known."""
+    other_compute: npt.NDArray[np.float64]
+    """The same with the other of a question's own tokens and the mean of its configuration."""
     hash: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
@@ -112,8 +114,10 @@ def load(
         questions, trajectories = _trajectories(session, parameters, configurations, condition)
         place = _natural_order(rows, questions, configurations)
         ordered = {name: column[place.order] for name, column in rows.items()}
-        mean_tokens = _mean_tokens(session, questions, configurations) if tokens == "mean" else None
-        observations = _observations(ordered, place, parameters.seed, questions, configurations, trajectories, mean_tokens)
+        mean_tokens = _mean_tokens(session, questions, configurations)
+        observations = _observations(
+            ordered, place, parameters.seed, questions, configurations, trajectories, mean_tokens, by_mean=tokens == "mean"
+        )
         if _agree(trajectories, observations):
             return Data(
                 questions=_with_options(session, questions, place.question, ordered["n_options"]),
@@ -243,15 +247,18 @@ def _observations(
     questions: Questions,
     configurations: Configurations,
     trajectories: Trajectories,
-    mean_tokens: npt.NDArray[np.float64] | None,
+    mean_tokens: npt.NDArray[np.float64],
+    *,
+    by_mean: bool,
 ) -> Observations:
     """Average the repetitions of each question and configuration and find its trajectory."""
     first = starts(place.question, place.configuration)
     group, size = np.cumsum(first) - 1, int(first.sum())
     valid = (rows["p_gold"] >= 0) & (rows["p_gold"] <= 1)
     question, configuration = place.question[first], place.configuration[first]
-    tokens = mean_by(group, rows["visual_tokens"], size) if mean_tokens is None else mean_tokens[configuration, question]
-    compute = configurations.parameters[configuration] * tokens
+    own, mean = mean_by(group, rows["visual_tokens"], size), mean_tokens[configuration, question]
+    tokens, other = (mean, own) if by_mean else (own, mean)
+    n = configurations.parameters[configuration]
     return Observations(
         trajectory=_trajectory_of(question, configuration, configurations, trajectories),
         question=question,
@@ -260,7 +267,8 @@ def _observations(
         p_gold=mean_by(group, np.where(valid, rows["p_gold"], np.nan), size),
         complete=np.bincount(group[~valid], minlength=size) == 0,
         tokens=tokens,
-        compute=np.where(compute > 0, compute, np.nan),
+        compute=np.where(n * tokens > 0, n * tokens, np.nan),
+        other_compute=np.where(n * other > 0, n * other, np.nan),
         hash=pair_hash(seed, questions, configurations, question, configuration),
     )
 

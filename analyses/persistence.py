@@ -47,19 +47,21 @@ class Margins:
 def criteria(matched: Matched, margins: Margins) -> dict[str, dict[str, npt.NDArray[np.bool_]]]:
     """Measure -> criterion -> whether each trajectory meets it (Eq. 18); measures without data are left out."""
     return {
-        name: _criteria(matched.levels[name], matched.slopes[name], margins.low(name), margins)
+        name: criteria_of(matched.levels[name], matched.slopes[name], margins.low(name), margins)
         for name in MEASURES
-        if _supported(matched, name)
+        if supported(matched, name)
     }
 
 
-def _supported(matched: Matched, measure: str) -> bool:
+def supported(matched: Matched, measure: str) -> bool:
+    """Whether the data has what a measure takes."""
     return bool(matched.keep.any()) and (matched.probabilities or "p" not in measure) and (matched.options or "*" not in measure)
 
 
-def _criteria(
+def criteria_of(
     levels: npt.NDArray[np.float64], slopes: npt.NDArray[np.float64], low: float, margins: Margins
 ) -> dict[str, npt.NDArray[np.bool_]]:
+    """Eq. 18 on quartile means (trajectories x 4) and slopes; what is not known meets nothing."""
     first, third, last = levels[:, 0], levels[:, 2], levels[:, 3]
     high = below(last, low)
     ends = high & within(last - first, margins.delta)
@@ -164,7 +166,7 @@ def groups_table(
         "J_p": [mean(met["p"]["J"][members]) if "p" in met else None for _, _, members in groups],
         "J_p*": [mean(met["p*"]["J"][members]) if "p*" in met else None for _, _, members in groups],
     }
-    return Table.of("Groups: ceiling bound against the joint rule on the same trajectories", columns, data)
+    return Table.of("Persistence groups: ceiling bound against the joint rule on the same trajectories", columns, data)
 
 
 def quartiles_table(matched: Matched, labels: Mapping[str, Factor]) -> Table:

@@ -164,3 +164,31 @@ def _hash(row: Row, fingerprints: dict[Any, str], seed: int) -> int:
 
 def _md5(*fields: str) -> int:
     return int.from_bytes(hashlib.md5("\x1f".join(fields).encode(), usedforsecurity=False).digest()[:8], "little")
+
+
+def halves_of_quartiles(members: list[Row], fingerprints: dict[Any, str], seed: int) -> list[list[tuple[Row, int]]]:
+    """Two halves of (row, quartile): the rows of each quartile, by hash, dealt in turn."""
+    which = quartiles([compute(row) or 0 for row in members])
+    found: list[list[tuple[Row, int]]] = [[], []]
+    for quartile in (1, 2, 3, 4):
+        rows = [row for row, q in zip(members, which, strict=True) if q == quartile]
+        rows.sort(key=lambda row: _hash(row, fingerprints, seed))
+        for place, row in enumerate(rows):
+            found[place % 2].append((row, quartile))
+    return found
+
+
+def criteria_of_part(
+    part: list[tuple[Row, int]], measure: str, tau: float, delta: float = 0.05, eta: float = 0.01
+) -> dict[str, bool] | None:
+    """Eq. 18 on some rows with quartiles that are given; None where quartile 1, 3 or 4 is empty or compute does not vary."""
+    values: dict[int, list[float]] = defaultdict(list)
+    for row, quartile in part:
+        values[quartile].append(measured(row, measure))
+    b = slope([math.log2(compute(row) or 0) for row, _ in part], [measured(row, measure) for row, _ in part])
+    if not {1, 3, 4} <= set(values) or b is None:
+        return None
+    z = {quartile: fmean(each) for quartile, each in values.items()}
+    low = round(z[4], 9) < tau
+    joint = low and abs(round(z[4] - z[1], 9)) <= delta and abs(round(z[4] - z[3], 9)) <= delta and abs(round(b, 9)) <= eta
+    return {"H": low, "J": joint}
