@@ -43,7 +43,7 @@ def differences_chart(rows: list[dict[str, Any]]) -> alt.FacetChart:
         layers.insert(1, base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q"))
     chart: alt.FacetChart = (
         alt.layer(*layers, data=alt.Data(values=values))  # type: ignore[no-untyped-call]
-        .properties(width=260, height=alt.Step(34))
+        .properties(width=260, height=alt.Step(16))
         .facet(alt.Facet("law:N", title=None), columns=2, title="Held-out RMSE against the separable law")
     )
     return chart
