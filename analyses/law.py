@@ -98,7 +98,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         digest=study.answers.digest,
         headline=headline,
         tables=tables,
-        charts=charts(study, points, fits, tables),
+        charts=charts(study, points, fits, tables, moments=parameters.tokens == "moment"),
         warnings=[*study.warnings, *lacking, *fits.warnings, *uncosted(study, parameters)],
         fits=laws,
     )
@@ -154,13 +154,13 @@ def uncosted(study: CellStudy, parameters: Parameters) -> list[str]:
     return ["no cell states prompt_tokens: no cost, so no choices are compared"]
 
 
-def charts(study: CellStudy, points: Points, fits: GroupFits, tables: dict[str, Table]) -> Charts:
+def charts(study: CellStudy, points: Points, fits: GroupFits, tables: dict[str, Table], *, moments: bool) -> Charts:
     """Charts of the fitted groups; none where nothing was fitted."""
 
     def draw(name: str) -> Any:
         from analyses import law_charts
 
-        return getattr(law_charts, name)(law_charts.Drawn(study=study, points=points, fits=fits, tables=tables))
+        return getattr(law_charts, name)(law_charts.Drawn(study=study, points=points, fits=fits, tables=tables, moments=moments))
 
     names = (*CHARTS, *(("resources",) if "resources" in tables else ())) if fits.fitted.any() else ()
     return Charts({name: partial(draw, name) for name in names})

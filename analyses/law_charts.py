@@ -33,6 +33,8 @@ class Drawn:
     points: Points
     fits: GroupFits
     tables: dict[str, Table]
+    moments: bool = False
+    """Whether the visual term is a mean over answers: then no curve at one R can be drawn."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -158,13 +160,13 @@ def quartiles_of(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 def _curves(drawn: Drawn, group: int, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The law of a group over its range of N at the median R of each quartile.
 
-    A term that the group does not determine is missing from its parameters; such a group has no curve.
+    A group that does not determine its floor has none, and neither have laws with a third axis or with means over answers.
     """
     values = {name: float(drawn.fits.parameters[name][group]) for name in ("e", "a", "alpha", "b", "beta")}
     for amplitude, exponent in (("a", "alpha"), ("b", "beta")):
         if values[amplitude] < np.finfo(float).tiny:
             values[exponent] = 1.0
-    if drawn.fits.law != "separable" or any(np.isnan(value) for value in values.values()):
+    if drawn.moments or drawn.fits.law != "separable" or any(np.isnan(value) for value in values.values()):
         return []
     sizes = [row["N"] for row in rows]
     n = np.geomspace(min(sizes), max(sizes), CURVE)

@@ -11,6 +11,7 @@ from analyses.folds import fitted_groups, make_folds
 from analyses.law_fits import Solved, by_law, fit_groups, pad
 from analyses.law_options import points_of
 from analyses.law_tables import group_columns
+from analyses.laws.three import ThreeAxisLaw
 from analyses.result import Column, Table
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def points_with(
 
 def by_axes(parameters: FitParameters) -> Fitter:
     """The fitter of e + A/N^alpha + B/R^beta + G/P^gamma (ours; the paper does not write its three-variable law down)."""
-    from analyses.laws.three import ThreeAxisLaw  # type: ignore[import-not-found]
-
     law = ThreeAxisLaw(alpha=parameters.box, beta=parameters.box, gamma=parameters.box, floor=parameters.floor)
 
     def fit(padded: Padded) -> Solved:
@@ -98,7 +97,7 @@ def resources_table(study: CellStudy, points: Points, parameters: FitParameters)
                 "bic": fit.bic[group],
                 **_exponents(name, fit, group),
                 **errors[name][group],
-                "status": fit.status[group] if name != "effective_pixels" else fit.status[group].replace("beta", "gamma"),
+                "status": _in_pixels(fit.status[group]) if name == "effective_pixels" else fit.status[group],
             }
             for column, entry in entries.items():
                 rows[column].append(entry)
@@ -111,6 +110,13 @@ def _law(study: CellStudy, points: Points, parameters: FitParameters, resource: 
         return points, by_axes(parameters), ("alpha", "beta", "gamma")
     some = points_with(study, points.keep, resource, None, points.weights)
     return some, by_law(parameters.law((some.reference["N"], some.reference["R"]))), ("alpha", "beta")
+
+
+def _in_pixels(status: str) -> str:
+    """The status of a law in N and P, which is fitted as one in N and R, in the words of P."""
+    for ours, theirs in (("beta", "gamma"), ("B_r", "G_p"), ("of R", "of P"), ("and R", "and P")):
+        status = status.replace(ours, theirs)
+    return status
 
 
 def _exponents(resource: str, fits: GroupFits, group: int) -> dict[str, Any]:

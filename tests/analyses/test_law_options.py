@@ -12,7 +12,8 @@ from analyses.law import Parameters
 from analyses.law_bounded import rank_correlation
 from analyses.laws import BoundedLaw, SeparableLaw
 from analyses.laws.separable import clipped
-from tests.analyses.lawlike import LAWS, PARAMETERS, answer, by_group, cell_means, group, noisy
+from analyses.plot import svg
+from tests.analyses.lawlike import LAWS, PARAMETERS, answer, by_group, cell_means, changed, group, noisy
 from tests.analyses.planted import PlantedLaw, planted_cells
 
 if TYPE_CHECKING:
@@ -54,6 +55,64 @@ def test_effective_pixels_take_the_place_of_tokens(noise: pd.DataFrame) -> None:
     some = cell_means(noise)[lambda cells: (cells["series"] == "Beta2") & (cells["suite"] == "Maps")]
     fit = SeparableLaw(floor="grid").fit(some["N"], some["input_size"] ** 2, some["error"])
     assert group(result, "Beta2", "Maps")["sse"] == pytest.approx(fit.sse, rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def pixels() -> pd.DataFrame:
+    """A study in which tokens and effective pixels move apart and both count."""
+    rows = planted_cells(
+        {("A", "S"): PlantedLaw(b=0.0)}, questions=12, input_sizes={224: 100, 448: 200, 672: 400, 896: 800, 1344: 1600, 2048: 3200}
+    )
+    rows["effective_pixels"] = rows["visual_tokens"] * np.array([300, 1200, 90])[rows["parameters"].rank(method="dense").astype(int) % 3]
+    third = 0.1 * (rows["effective_pixels"] / 1e5) ** -0.5
+    rows["credit"] -= 0.03 * (rows["visual_tokens"] / 1000) ** -0.8 + third
+    return rows
+
+
+def test_three_axes_give_back_a_planted_third_term(pixels: pd.DataFrame) -> None:
+    result = answer(pixels, resource="both", floor="continuous", reference=(10.0, 1000.0))
+    row = group(result, "A", "S")
+    planted = {"e_inf": 0.1, "A_n": 0.1, "alpha": 0.4, "B_r": 0.03, "beta": 0.8, "gamma": 0.5, "G": 0.1 * 1e5**0.5}
+    assert {name: row[name] for name in planted} == pytest.approx(planted, rel=1e-3)
+    assert (row["k"], row["gamma_at_bound"]) == (7, False)
+    assert result.headline["reference_P"] == pytest.approx(float(np.exp(np.log(pixels["effective_pixels"]).mean())))
+    assert [column.name for column in result.tables["fits"].columns][:14] == [
+        "series", "suite", *PARAMETERS, "sse", "n", "r2", "alpha_at_bound", "beta_at_bound",
+    ]  # fmt: skip
+
+
+def test_resources_are_compared_on_the_same_cells(pixels: pd.DataFrame) -> None:
+    result = answer(pixels, resource="both", floor="continuous")
+    rows = {row["resource"]: row for row in result.tables["resources"].rows()}
+    cells = cell_means(pixels).merge(
+        pixels.groupby(["model", "input_size"])["effective_pixels"].mean().rename("P").reset_index(), on=["model", "input_size"]
+    )
+    for resource, axis, exponent in (("visual_tokens", "R", "beta"), ("effective_pixels", "P", "gamma")):
+        fit = SeparableLaw().fit(cells["N"], cells[axis], cells["error"])
+        row = rows[resource]
+        assert (row["r2"], row["bic"], row["n"], row["k"]) == pytest.approx((fit.r2, fit.bic, 36, 5))
+        assert (row["alpha"], row[exponent]) == pytest.approx((fit.parameters["alpha"], fit.parameters["beta"]), rel=1e-3)
+        for level, rmse in (("N", "backbone_rmse"), ("input_size", "input_size_rmse")):
+            off = []
+            for value in sorted(set(cells[level])):
+                seen, unseen = cells[cells[level] != value], cells[cells[level] == value]
+                refit = SeparableLaw().fit(seen["N"], seen[axis], seen["error"])
+                off += ((unseen["error"] - np.clip(refit.predict(unseen["N"], unseen[axis]), 0, 1)) ** 2).tolist()
+            assert row[rmse] == pytest.approx(np.sqrt(np.mean(off)), rel=1e-4)
+    assert rows["both"]["r2"] == pytest.approx(1)
+    assert rows["both"]["k"] == 7
+    assert rows["both"]["backbone_rmse"] < 1e-4 < rows["visual_tokens"]["backbone_rmse"]
+    assert "L(N, R, P)" in svg(result.charts["resources"])
+
+
+def test_a_cell_without_pixels_is_left_out_of_every_comparison(pixels: pd.DataFrame) -> None:
+    less = changed(pixels, (pixels["parameters"] == 1e9) & (pixels["input_size"] == 224), effective_pixels=None)
+    result = answer(less, resource="both")
+    assert {row["n"] for row in result.tables["resources"].rows()} == {35}
+    assert "A x S: 1 of 36 cells lack effective_pixels and are left out (A-1B)" in result.warnings
+    nothing = answer(pixels.assign(effective_pixels=None), resource="both")
+    assert [row["r2"] for row in nothing.tables["resources"].rows()] == [None] * 3
+    assert nothing.headline["groups"] == 0
 
 
 def test_the_bounded_law_is_fitted_to_logits_and_compared(noise: pd.DataFrame) -> None:
