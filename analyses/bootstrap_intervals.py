@@ -91,7 +91,7 @@ def intervals_table(study: CellStudy, found: Sequence[GroupIntervals], level: fl
     by = study.groups.by
     columns = [*(Column(name, f"{name} of the group; empty where unknown") for name in by), Column("weights", "weights of the cells")]
     for name in names:
-        what = f"{level:g} percentile interval of {shown(law, name)} over the refits"
+        what = f"{100 * level:g}% percentile interval of {shown(law, name)} over the refits"
         columns += [
             Column(shown(law, name), f"{MEANINGS[name]}, of the cells as they are; empty where its term is zero", "number"),
             Column(f"{shown(law, name)}_low", f"lower end of the {what}", "number"),
@@ -124,7 +124,7 @@ def intervals_table(study: CellStudy, found: Sequence[GroupIntervals], level: fl
         data["replicates"] += list(one.refits.fitted.sum(axis=0))
         data["sse"] += list(one.sse)
         data["n"] += list(one.layout.inside.sum(axis=1))
-    return Table.of(f"{level:.0%} percentile intervals of the {law} law per {' x '.join(by) or 'cohort'}", columns, data)
+    return Table.of(f"{100 * level:g}% percentile intervals of the {law} law per {' x '.join(by) or 'cohort'}", columns, data)
 
 
 def ends(one: GroupIntervals, name: str, level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -80,7 +80,7 @@ class Parameters(CellParameters):
     @model_validator(mode="after")
     def _bounded_has_its_floor(self) -> Parameters:
         if self.law == "bounded" and not self.pair and self.floor is not None:
-            message = "the bounded law has a floor of its own (logit 0.001)"
+            message = "the bounded law has a floor of its own (logit 0.001): --floor does not go with it"
             raise ValueError(message)
         return self
 

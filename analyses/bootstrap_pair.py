@@ -145,7 +145,7 @@ def fit_pair(plan: PairPlan, rebuilt: Rebuilt) -> PairFits:
 def pair_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) -> Table:
     """One row per objective, in the layout of Table 10."""
     one, two = (law.name for law in plan.laws)
-    what = f"{level:g} percentile interval over the resamples"
+    what = f"{100 * level:g}% percentile interval over the resamples"
     measures = {
         "delta_q": (f"Q of {two} minus Q of {one}; Q is the (weighted) sum of squared errors", "difference"),
         "relative_delta_q": ("delta_q in percent of the first law's Q", "relative"),
@@ -193,7 +193,7 @@ def pair_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) 
 
 def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) -> Table:
     """The shared exponents of both laws with their intervals."""
-    what = f"{level:g} percentile interval"
+    what = f"{100 * level:g}% percentile interval"
     columns = [
         Column("objective", "as in `pair`"),
         Column("law", "law"),
