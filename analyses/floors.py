@@ -53,23 +53,29 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         study_of_cells(session, NAME, parameters, split=LABELS), by, split=parameters.split, weighting=parameters.weighting
     )
     keep, lacking = fittable(study)
-    fits = fit_groups(points_of(study, keep), by_law(parameters.law(study.reference)))
-    e_inf = np.where(fits.fitted, fits.parameters["e"], np.nan)
+    law = parameters.law(study.reference)
+    fits = fit_groups(points_of(study, keep), by_law(law))
+    e_inf = determined_floors(fits, law.k)
     task = np.array([value or NO_TASK for value in study.groups.column("task")], dtype=object)
     at_floor, saturated = near_zero(e_inf, parameters.floor_cutoff), high(e_inf, parameters.saturation_cutoff)
     tasks = tasks_table(task, e_inf, at_floor, saturated)
-    tables = {"fits": fits_table(fits, at_floor, saturated), "tasks": tasks}
+    tables = {"fits": fits_table(fits, e_inf, at_floor, saturated), "tasks": tasks}
     if by:
         tables[by[0]] = means_table(by[0], study.groups.column(by[0]), task, e_inf)
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
-        headline=_headline(tasks, fits),
+        headline=_headline(tasks, fits, e_inf),
         tables=tables,
         charts=_charts(tables, by, parameters),
         warnings=[*study.warnings, *lacking, *fits.warnings],
         fits=fitted_laws(fits),
     )
+
+
+def determined_floors(fits: GroupFits, k: int) -> npt.NDArray[np.float64]:
+    """e_inf of each group; NaN without a fit, and where the group has too few levels of N or R to tell its k parameters apart."""
+    return np.where(fits.fitted & (fits.k == k), fits.parameters["e"], np.nan)
 
 
 def near_zero(e_inf: npt.NDArray[np.float64], cutoff: float) -> npt.NDArray[np.bool_]:
@@ -82,7 +88,7 @@ def high(e_inf: npt.NDArray[np.float64], cutoff: float) -> npt.NDArray[np.bool_]
     return np.round(e_inf, 2) >= cutoff
 
 
-def fits_table(fits: GroupFits, at_floor: npt.NDArray[np.bool_], saturated: npt.NDArray[np.bool_]) -> Table:
+def fits_table(fits: GroupFits, e_inf: npt.NDArray[np.float64], at_floor: npt.NDArray[np.bool_], saturated: npt.NDArray[np.bool_]) -> Table:
     """One row per fit (Table 19 and the floors behind Table 1)."""
     by = fits.groups.by
     meanings = {SUBSET: "part of the suite's questions that is fitted", "task": "task of these questions; empty where none is stated"}
@@ -98,8 +104,8 @@ def fits_table(fits: GroupFits, at_floor: npt.NDArray[np.bool_], saturated: npt.
         Column("n", "points: configurations, or configurations x categories", "count"),
         Column("alpha_at_bound", "bound of the search range that alpha lies at; empty inside"),
         Column("beta_at_bound", "bound of the search range that beta lies at; empty inside"),
-        Column("floor", "whether e_inf is at most the floor cutoff"),
-        Column("saturation", "whether e_inf, rounded to two decimals, is at least the saturation cutoff"),
+        Column("floor", "whether e_inf is at most the floor cutoff; empty where it is not determined"),
+        Column("saturation", "whether e_inf, rounded to two decimals, is at least the saturation cutoff; empty likewise"),
         Column("status", "fitted, exponents at bounds, what the points do not determine, or why there is no fit"),
     ]
     names = {"e_inf": "e", "alpha": "alpha", "beta": "beta", "A_n": "a", "B_r": "b"}
@@ -107,7 +113,7 @@ def fits_table(fits: GroupFits, at_floor: npt.NDArray[np.bool_], saturated: npt.
     data |= {name: fits.parameters[key] for name, key in names.items()}
     data |= {"sse": fits.sse, "r2": fits.r2, "n": fits.n, "status": fits.status}
     data |= {f"{name}_at_bound": bound_names(fits, name) for name in ("alpha", "beta")}
-    known = ~np.isnan(fits.parameters["e"])
+    known = ~np.isnan(e_inf)
     data |= {
         name: [bool(value) if fine else None for value, fine in zip(values, known, strict=True)]
         for name, values in (("floor", at_floor), ("saturation", saturated))
@@ -134,7 +140,7 @@ def tasks_table(
             rows[-1] += [int(values[some].sum()) for values in (at_floor, saturated)]
     columns = (
         Column("task", "task of the questions; all: every fit"),
-        Column("fits", "number of fits", "count"),
+        Column("fits", "number of fits with a determined floor", "count"),
         Column("mean_e_inf", "mean error floor", "number"),
         Column("median_e_inf", "median error floor", "number"),
         Column("floor", "share of fits with e_inf at most the floor cutoff", "share"),
@@ -160,7 +166,7 @@ def means_table(by: str, labels: Sequence[str | None], task: npt.NDArray[np.obje
         Column(by, f"{by}; pooled: all fits"),
         *(Column(name, f"mean e_inf of its {name} fits", "number") for name in tasks),
         Column("gap", "reasoning minus perception; empty where one is missing", "slope"),
-        Column("fits", "number of fits", "count"),
+        Column("fits", "number of fits with a determined floor", "count"),
     ]
     return Table.of(f"Means: error floors by {by} and task (Table 18)", columns, data)
 
@@ -172,9 +178,13 @@ def _task_means(
     return {name: float(values.mean()) if len(values) else float("nan") for name, values in picked.items()}
 
 
-def _headline(tasks: Table, fits: GroupFits) -> dict[str, Any]:
+def _headline(tasks: Table, fits: GroupFits, e_inf: npt.NDArray[np.float64]) -> dict[str, Any]:
     rows: dict[str, dict[str, Any]] = {"all": {}} | {row["task"]: row for row in tasks.rows()}
-    headline: dict[str, Any] = {"fits": int(fits.fitted.sum()), "groups_without_fit": int((~fits.fitted).sum())}
+    headline: dict[str, Any] = {
+        "fits": int(fits.fitted.sum()),
+        "groups_without_fit": int((~fits.fitted).sum()),
+        "floors_undetermined": int((fits.fitted & np.isnan(e_inf)).sum()),
+    }
     for name, row in rows.items():
         prefix = "" if name == "all" else f"{name}_"
         headline |= {f"{prefix}{key}": row.get(key) for key in ("mean_e_inf", "median_e_inf", "floor", "saturation")}

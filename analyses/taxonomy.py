@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from analyses.cells import By, fittable, group_cells, study_of_cells
 from analyses.clusters import cluster_sums
 from analyses.decomposition import two_factor_shares
+from analyses.floors import determined_floors
 from analyses.law_fits import by_law, fit_groups
 from analyses.law_options import FitParameters, points_of
 from analyses.law_tables import fitted_laws
@@ -69,16 +70,17 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     law = parameters.law(study.reference)
     fits = fit_groups(points_of(study, keep), by_law(law))
     warnings = [*study.warnings, *lacking, *fits.warnings]
-    used = np.flatnonzero(~np.isnan(fits.parameters["e"]))
+    e_inf = determined_floors(fits, law.k)
+    used = np.flatnonzero(~np.isnan(e_inf))
     labels = [np.array([str(value) for value in study.groups.column(name)])[used] for name in parameters.by]
-    floors = fits.parameters["e"][used]
+    floors = e_inf[used]
     shares = two_factor_shares(floors, *labels) if len(used) > 1 else None
     if shares is None:
-        warnings.append(f"{len(used)} pairings with a floor: no variance shares")
+        warnings.append(f"{len(used)} pairings with a determined floor: no variance shares")
     tables = {
         "pairings": pairings_table(fits, questions),
         "marginals": marginals_table(parameters.by, labels, floors),
-        "highest": highest_table(fits, parameters.high),
+        "highest": highest_table(study.groups, e_inf, parameters.high),
         "shares": shares_table(parameters.by, shares),
     }
     quartiles = (
@@ -95,7 +97,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
-        headline=_headline(study, fits, shares, questions, parameters),
+        headline=_headline(study, fits, shares, len(used), questions, parameters),
         tables=tables,
         charts=_charts(tables, parameters.by, quartiles),
         warnings=warnings,
@@ -184,13 +186,14 @@ def _resampled(
 
 
 def _headline(
-    study: CellStudy, fits: GroupFits, shares: Shares | None, questions: npt.NDArray[np.int64], parameters: Parameters
+    study: CellStudy, fits: GroupFits, shares: Shares | None, determined: int, questions: npt.NDArray[np.int64], parameters: Parameters
 ) -> dict[str, Any]:
     one, two = parameters.by
     fine = fits.fitted
     numbers: dict[str, Any] = {
         "pairings": int(fine.sum()),
         "pairings_without_fit": int((~fine).sum()),
+        "floors_undetermined": int(fine.sum()) - determined,
         "sub_cells": int(fits.n[fine].sum()),
         "configurations": len(set(zip(study.cells.configuration.tolist(), study.cells.text["benchmark"].tolist(), strict=True))),
         "questions": int(questions.sum()),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from analyses.cells import Groups
     from analyses.clusters import Resampling
     from analyses.decomposition import Shares
     from analyses.law_fits import GroupFits
@@ -69,7 +70,7 @@ def marginals_table(by: Sequence[str], labels: Sequence[npt.NDArray[np.str_]], f
         Column("by", "label"),
         Column("value", "its value"),
         Column("mean_e_inf", "mean error floor, each pairing with the same weight", "number"),
-        Column("pairings", "pairings with a floor", "count"),
+        Column("pairings", "pairings with a determined floor", "count"),
     )
     return Table.of(
         "Marginals: mean error floors (Table 24)",
@@ -78,13 +79,12 @@ def marginals_table(by: Sequence[str], labels: Sequence[npt.NDArray[np.str_]], f
     )
 
 
-def highest_table(fits: GroupFits, high: float) -> Table:
+def highest_table(groups: Groups, floors: npt.NDArray[np.float64], high: float) -> Table:
     """Pairings with a high floor, highest first (Table 25)."""
-    floors = fits.parameters["e"]
     picked = [group for group in np.argsort(-floors, kind="stable").tolist() if round(float(floors[group]), 9) >= high]
-    by = fits.groups.by
+    by = groups.by
     columns = (*(Column(name, f"{name} of the questions") for name in by), Column("e_inf", "error floor", "number"))
-    data: dict[str, Any] = {name: [fits.groups.column(name)[group] for group in picked] for name in by}
+    data: dict[str, Any] = {name: [groups.column(name)[group] for group in picked] for name in by}
     return Table.of(f"Highest: pairings with a floor of at least {high:g} (Table 25)", columns, data | {"e_inf": floors[picked]})
 
 

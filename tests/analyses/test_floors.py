@@ -244,6 +244,18 @@ def test_one_level_of_an_axis_leaves_its_exponent_and_the_floor_open() -> None:
     assert any("one level of N" in text for text in result.warnings)
 
 
+def test_floors_of_two_levels_are_shown_and_counted_in_no_summary() -> None:
+    frame = labelled(("A", "B"), suites=("V*Bench",))
+    result = answer(frame[(frame["series"] == "A") | frame["model"].isin(["B-1B", "B-8B"])])
+    rows = fits(result)
+    assert rows["B", "V*Bench", "direct_attributes"]["e_inf"] is not None
+    assert rows["B", "V*Bench", "direct_attributes"]["floor"] is None
+    assert "one of many solutions" in rows["B", "V*Bench", "direct_attributes"]["status"]
+    assert (result.headline["fits"], result.headline["floors_undetermined"]) == (4, 2)
+    assert result.headline["mean_e_inf"] == pytest.approx(fmean(row["e_inf"] for key, row in rows.items() if key[0] == "A"))
+    assert [row["fits"] for row in result.tables["series"].rows()] == [2, 0, 2]
+
+
 def test_missing_tokens_and_parameters_are_named() -> None:
     frame = labelled(("A", "B"), suites=("V*Bench",))
     frame["visual_tokens"] = frame["visual_tokens"].astype(float)

@@ -269,6 +269,18 @@ def test_pairings_that_cannot_be_fitted_are_named_and_the_others_fitted() -> Non
     assert any("D2 x S2" in text for text in result.warnings)
 
 
+def test_floors_of_two_levels_are_in_no_share() -> None:
+    frame = labelled(noise=0.06)
+    some = (frame["domain"] == "D2") & (frame["skill"] == "S2") & ~frame["model"].isin(["A-1B", "A-8B"])
+    result = answer(frame[~some])
+    found = pairings(result)
+    assert found["D2", "S2"]["e_inf"] is not None
+    assert (result.headline["pairings"], result.headline["floors_undetermined"]) == (6, 1)
+    domain, skill = sklearn_shares({pair: row["e_inf"] for pair, row in found.items() if pair != ("D2", "S2")})
+    assert (result.headline["V_domain"], result.headline["V_skill"]) == pytest.approx((domain, skill))
+    assert sum(row["pairings"] for row in result.tables["marginals"].rows()) == 10
+
+
 def test_missing_tokens_and_parameters_leave_no_floor_and_say_so() -> None:
     frame = labelled()
     result = answer(frame.assign(visual_tokens=None), replicates=2)
