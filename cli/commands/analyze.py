@@ -197,7 +197,7 @@ def _option(name: str, field: FieldInfo, hint: Any) -> Callable[[Any], Any]:
         )
     default = ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
     shown = f"{text}; repeatable" if multiple and "repeatable" not in text else text
-    many = multiple and isinstance(kind, click.Choice)
+    many = multiple and kind is not str  # a text may hold commas of its own
     return click.option(
         flag,
         type=_Listed(kind) if many else kind,
@@ -208,19 +208,19 @@ def _option(name: str, field: FieldInfo, hint: Any) -> Callable[[Any], Any]:
     )
 
 
-class _Listed(click.ParamType[tuple[str, ...]]):
+class _Listed(click.ParamType[tuple[Any, ...]]):
     """One value, or several with commas between them."""
 
     name = "list"
 
-    def __init__(self, kind: click.Choice[str]) -> None:
-        self.kind = kind
+    def __init__(self, kind: Any) -> None:
+        self.kind = click.types.convert_type(kind)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """The values there are."""
-        return self.kind.get_metavar(param, ctx)
+        """The values there are, or their type."""
+        return self.kind.get_metavar(param, ctx) or self.kind.name.upper()
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         """The values of one option."""
         return tuple(self.kind.convert(part.strip(), param, ctx) for part in value.split(","))
 
@@ -247,7 +247,7 @@ class _Numbers(click.ParamType[tuple[Any, ...]]):
             self.fail(f"expected {len(self.kinds)} numbers with commas between them, found {value!r}", param, ctx)
 
 
-def _flat(ctx: click.Context, param: click.Parameter, value: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+def _flat(ctx: click.Context, param: click.Parameter, value: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
     """The values of all uses of an option, each once."""
     del ctx, param
     return tuple(dict.fromkeys(one for some in value for one in some))

@@ -19,6 +19,7 @@ class Made(AnalysisParameters):
     box: tuple[float, float] = Field(default=(0.05, 10.0), description="bounds of the exponents")
     by: tuple[Literal["series", "suite", "task"], ...] = Field(default=("series", "suite"), description="columns that make a group")
     drop: tuple[str, ...] = Field(default=(), description="cells to leave out")
+    budgets: tuple[float, ...] = Field(default=(25.0, 50.0), description="percentiles")
     replicates: int = Field(default=500, ge=1, description="refits")
     bounded: bool = Field(default=False, description="logistic link")
 
@@ -63,6 +64,12 @@ def test_choices_come_with_commas_or_one_by_one() -> None:
     assert given("--by", "series,task").by == ("series", "task")
     assert given("--by", "series", "--by", "task").by == ("series", "task")
     assert given("--by", "series, task", "--by", "series").by == ("series", "task")
+
+
+def test_numbers_come_with_commas_or_one_by_one() -> None:
+    assert given("--budgets", "10,90.5", "--budgets", "50").budgets == (10.0, 90.5, 50.0)
+    with pytest.raises(UsageError, match="'x' is not a valid float"):
+        given("--budgets", "10,x")
 
 
 def test_a_choice_that_is_none_names_those_there_are() -> None:
