@@ -218,7 +218,7 @@ class _Listed(click.ParamType[tuple[Any, ...]]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         """The values there are, or their type."""
-        return self.kind.get_metavar(param, ctx) or self.kind.name.upper()
+        return str(self.kind.get_metavar(param, ctx) or self.kind.name.upper())
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         """The values of one option."""
