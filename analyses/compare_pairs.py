@@ -84,7 +84,7 @@ class Sides:
 def measure(panels: Sequence[Panel], clusters: Clusters, pairs: tuple[Whole, Whole], *, draws: int, seed: int) -> list[tuple[Pairs, Sides]]:
     """Compare the pairs (i, j) of sides on each of the panels, with the same resampled clusters for all of them.
 
-    Intervals are 95% percentile intervals of the cluster bootstrap; NaN without draws. One BLAS thread: no thread count changes a digit.
+    Intervals are 95% percentile intervals of the cluster bootstrap; NaN without draws and for fewer than two clusters. One BLAS thread: no thread count changes a digit.
     """
     with threadpool_limits(1):
         works = [_Work(one, clusters, draws) for one in panels]
@@ -124,9 +124,10 @@ class _Work:
         sums, counts = (sums_by_cluster(values, self.place, len(self.uneven)) for values in (credit, answered))
         n = self.panel.even.shape[1] + answered.sum(axis=1)
         low, high = self._interval(self.resampled + self._resampled(sums), self.size + self._resampled(counts))
+        alone = np.count_nonzero(self.count[self.uneven] + counts, axis=1) + np.count_nonzero(np.delete(self.count, self.uneven)) < 2
         with np.errstate(invalid="ignore"):
             accuracy = (self.panel.even.sum(axis=1) + credit.sum(axis=1)) / n
-        return Sides(n=n, accuracy=accuracy, low=low, high=high)
+        return Sides(n=n, accuracy=accuracy, low=np.where(alone, np.nan, low), high=np.where(alone, np.nan, high))
 
     def pairs(self, i: Whole, j: Whole) -> Pairs:
         """Each pair over its common questions."""
@@ -152,11 +153,11 @@ class _Work:
         size = np.tile(self.count, (len(i), 1))
         size[:, self.uneven] += counts
         low, high = self._interval(self.resampled[i] - self.resampled[j] + self._resampled(sums), self.size + self._resampled(counts))
-        side_sums = even.sum(axis=1)
+        side_sums, shared = even.sum(axis=1), np.count_nonzero(size, axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             return Pairs(
                 n=n,
-                clusters=np.count_nonzero(size, axis=1),
+                clusters=shared,
                 accuracy_a=(side_sums[i] + a.sum(axis=1)) / n,
                 accuracy_b=(side_sums[j] + b.sum(axis=1)) / n,
                 wins=sum(((part > HALF_DIGIT).sum(axis=1) for part in apart), np.zeros(len(i), dtype=np.int64)),
@@ -165,8 +166,8 @@ class _Work:
                 square=sum((np.einsum("pq,pq->p", part, part) for part in apart), np.zeros(len(i))) / n,
                 absolute=sum((np.abs(part).sum(axis=1) for part in apart), np.zeros(len(i))) / n,
                 variance=self._variance(total, size, n),
-                low=low,
-                high=high,
+                low=np.where(shared < 2, np.nan, low),
+                high=np.where(shared < 2, np.nan, high),
             )
 
     def _variance(self, total: Floats, size: Floats, n: Whole) -> Floats:

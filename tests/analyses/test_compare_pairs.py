@@ -230,10 +230,29 @@ def test_pairs_without_a_common_question_are_empty_and_the_others_go_on() -> Non
 
 def test_a_single_question_has_no_spread() -> None:
     found = compare(np.array([[1.0], [0.0]]))
-    assert (found.difference[0], found.low[0], found.high[0]) == (1, 1, 1)
-    assert np.isnan(found.spread[0])
+    assert found.difference[0] == 1
+    assert np.isnan([found.low[0], found.high[0], found.spread[0]]).all()
     assert p_values(found, "auto")[0][0] == 1
     assert np.isnan(p_values(found, "t")[0][0])
+
+
+def test_one_image_has_no_interval_and_a_replicate_without_a_common_question_is_left_out() -> None:
+    """Sides 0 and 1 share one question of forty, sides 0 and 2 two: most replicates hold neither."""
+    credit = np.full((3, 40), np.nan)
+    credit[0], credit[1, 0], credit[2, :2] = 0.0, 1.0, (1.0, 0.0)
+    credit[1, 30:] = 1.0
+    credit[0, 30:] = np.nan
+    credit[2, 30:] = 0.0
+    answers = measure([panel(credit, np.arange(40))], clusters_of(np.arange(40)), np.triu_indices(3, 1), draws=300, seed=1)
+    found, sides = answers[0]
+    assert found.clusters.tolist() == [1, 2, 11]
+    assert np.isnan([found.low[0], found.high[0]]).all()
+    assert (found.low[1], found.high[1]) == (-1, 0)
+    assert (found.low[2], found.high[2]) == (pytest.approx(10 / 11, abs=0.3), 1)
+    assert not np.isnan(sides.low).any()
+    alone = measure([panel(np.ones((2, 1)), np.arange(1))], clusters_of(np.arange(1)), np.triu_indices(2, 1), draws=10, seed=1)[0][1]
+    assert np.isnan(alone.low).all()
+    assert alone.accuracy.tolist() == [1, 1]
 
 
 def test_blocks_and_panels_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
