@@ -169,7 +169,7 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
     padded = pad(points, [rows for rows, fine in zip(members, fitted, strict=True) if fine])
     found = _spread(padded, fitter, fitted, names, len(points.error))
     determined = {name: fitted & (levels[name] >= ENOUGH_LEVELS) & ~found.zero[name] for name in names}
-    bound = {name: np.where(fitted & (levels[name] > 1) & ~found.zero[name], found.bound[name], 0) for name in names}
+    bound = {name: np.where(determined[name], found.bound[name], 0) for name in names}
     parameters = found.parameters
     for name in names:
         amplitude, axis = EXPONENTS[name]
