@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import tracker
 from analyses.ceiling import Parameters, run
-from analyses.cohort import statement
+from analyses.cohort import bindings, statement
 from analyses.regimes import REGIMES
 from cli.commands.analyses import analyses
 from cli.main import main
@@ -182,7 +182,7 @@ def test_files_are_written(store: Store, tmp_path: Path) -> None:
     )
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stderr.count("trackr: wrote ") == 3
-    assert len(list((tmp_path / "csv").glob("*.csv"))) == 10
+    assert len(list((tmp_path / "csv").glob("*.csv"))) == 12
     assert "<svg" in (tmp_path / "p.svg").read_text(encoding="utf-8")
     assert "<h1>trackr analyze ceiling</h1>" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
@@ -229,12 +229,21 @@ def test_every_sql_file_runs_on_an_empty_lake(tmp_path: Path) -> None:
 
     database, lake = open_database(f"sqlite:///{tmp_path / 'trackr.db'}"), Lake(tmp_path / "lake")
     sync(database, lake)
+    given = {
+        "records": "both",
+        "attempts": "all",
+        "sides": ["run:1"],
+        "question": ["b/k"],
+        "questions": [1],
+        "configurations": [1],
+        "runs": [1],
+    }
     with connect(lake) as session:
         session.connection.execute(f"create temp table cohort as {statement('ceiling')}", {"records": "scored"})
         for file in (files("analyses") / "cohorts").iterdir():
             text = file.read_text(encoding="utf-8")
             assert text.startswith("-- ")
-            assert session.connection.execute(text, {"records": "both"} if "$records" in text else {}).fetchall() == []
+            assert session.connection.execute(text, bindings(text, given)).fetchall() == []
         session.connection.execute("drop table cohort")
         with pytest.raises(tracker.errors.AnalysisError, match="no scored answer"):
             run(session, Parameters())
