@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from analyses.laws.coarse import lowest
 from analyses.laws.floor import CONTINUOUS, floor_of
-from analyses.laws.polish import refined, solve
+from analyses.laws.polish import by_differences, descend, refined, solve
 from analyses.laws.power_law import Law, three
 from analyses.laws.powers import SEPARABLE, data_of
 
@@ -30,7 +30,8 @@ DELTAS = (-8.0, 4.0)
 SMALL, TINY = 0.1, 1e-5
 """|delta| under which the logarithm is taken without cancellation, and under which derivatives come from a series."""
 POINTS, STARTS, CHUNK = 25, 5, 250
-TIGHT = {"maxiter": 500, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 20}
+STEP = 1e-5
+"""Step of differences of gradients."""
 
 
 def log_mean(a: Any, b: Any, w: Any, delta: Any) -> Any:
@@ -133,11 +134,8 @@ class CESLaw(Law):
         objective = np.concatenate([self._inner(data, points[at : at + CHUNK], smooth)[1].objective for at in range(0, len(points), CHUNK)])
         scale = (data.w * (data.y - data.mean[..., None]) ** 2).sum(axis=(-1, -2))
         places = lowest(objective.reshape(1, *(len(axis) for axis in axes)), scale, STARTS)[1]
-        ends = [
-            minimize(self._value, points[place], args=(data, smooth), jac=True, bounds=box, method="L-BFGS-B", options=TIGHT)
-            for place in places
-        ]
-        shapes = np.array([points[place] for place in places] + [end.x for end in ends])
+        ends, _ = descend(partial(self._derivatives, data, smooth), points[places], np.array(box))
+        shapes = np.concatenate([points[places], ends])
         best = shapes[int(np.argmin(self._inner(data, shapes, self.floor)[1].objective))]
         phi, inner = self._inner(data, best[None], self.floor)
         return best, refined(phi, data, inner)
@@ -150,11 +148,13 @@ class CESLaw(Law):
         phi = np.exp(-log_mean(logs[..., 0, :], logs[..., 1, :], expit(w), delta))[..., None, :]
         return phi, solve(phi, data.take(np.zeros(len(shapes), dtype=np.int64)), floor)
 
-    def _value(self, shape: Array, data: Data, floor: Floor) -> tuple[float, Array]:
-        """Objective and gradient; in units of the total sum of squares, so that tolerances mean the same everywhere."""
-        phi, inner = self._inner(data, shape[None], floor)
-        logs = data.x + data.shift[..., None]
-        pull = data.w * inner.residual * inner.amplitudes * phi[..., 0, :]
-        by = slopes(logs[..., 0, :], logs[..., 1, :], expit(shape[0]), shape[1])
-        scale = max(float((data.w * (data.y - data.mean[..., None]) ** 2).sum()), np.finfo(float).tiny)
-        return float(inner.objective[0]) / scale, np.array([2.0 * (pull * one).sum() for one in by]) / scale
+    def _derivatives(self, data: Data, floor: Floor, rows: npt.NDArray[np.int64], at: Array) -> tuple[Array, Array, Array]:
+        def evaluate(rows: npt.NDArray[np.int64], at: Array) -> tuple[Array, Array]:
+            del rows
+            phi, inner = self._inner(data, at, floor)
+            logs = data.x + data.shift[..., None]
+            pull = 2.0 * data.w * inner.residual * inner.amplitudes * phi[..., 0, :]
+            by = slopes(logs[..., 0, :], logs[..., 1, :], expit(at[:, :1, None]), at[:, 1:, None])
+            return inner.objective, np.stack([(pull * one).sum(axis=(1, 2)) for one in by], axis=-1)
+
+        return by_differences(evaluate, rows, at, STEP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.optimize import minimize
 
 from analyses.laws.coarse import lowest
 from analyses.laws.linear import best_amplitudes
+from analyses.laws.polish import by_differences, descend, unlogged
 from analyses.laws.power_law import Law, checked, three
 from analyses.laws.powers import SEPARABLE, data_of, grid, mesh
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 BOX = (0.05, 3.0)
 ORDERS = (0.5, 15.0)
-POINTS, ORDER_POINTS, STARTS, CHUNK = 11, 8, 5, 100
-STEPS, FEW = 200, 4
+POINTS, ORDER_POINTS, STARTS, CHUNK = 11, 8, 8, 100
+STEPS, FEW = 200, 8
 """Gauss-Newton steps at most, and on the first grid."""
 CONVERGED = 1e-14
 """The inner solution stands when no group's sum of squares falls by more than this part."""
@@ -120,7 +122,8 @@ class _Search:
 
     def __init__(self, law: PNormLaw, data: Data) -> None:
         self.law, self.data = law, data
-        self.box = np.log(np.array([law.alpha, law.beta, law.p]))
+        self.bounds = np.array([law.alpha, law.beta, law.p])
+        self.box = np.log(self.bounds)
         self.scale = max(float((data.w * (data.y - data.mean[..., None]) ** 2).sum()), TINY)
 
     def best(self) -> tuple[Array, Powers]:
@@ -131,16 +134,16 @@ class _Search:
         ]
         points = mesh(axes)
         starts = points[self._minima(axes, points, lambda some: self.solved(some).sse)]
-        ends = [minimize(self._score, np.log(start), bounds=self.box, method="Nelder-Mead", options=SIMPLEX).x for start in starts]
-        shapes = np.concatenate([starts, np.exp(np.clip(ends, *self.box.T))])
+        ends = np.array(
+            [minimize(self._score, np.log(start), bounds=self.box, method="Nelder-Mead", options=SIMPLEX).x for start in starts]
+        )
+        shapes = np.concatenate([starts, unlogged(ends, ends, self.bounds)[0]])
         paper = shapes[[int(np.argmin(self.solved(shapes).sse.sum(axis=1)))]]
         if self.law.inner == "paper":
             return paper, self.solved(paper)
         starts = np.concatenate([paper, points[self._minima(axes, points, lambda some: self.exact(some, FEW).sse)]])
-        ends = [
-            minimize(self._exact_value, np.log(start), jac=True, bounds=self.box, method="L-BFGS-B", options=TIGHT).x for start in starts
-        ]
-        shapes = np.concatenate([paper, np.exp(np.clip(ends, *self.box.T))])
+        at, value = descend(partial(by_differences, self._exact_value, step=STEP), np.log(starts), self.box)
+        shapes = np.concatenate([paper, unlogged(at, value, self.bounds)[0]])
         place = int(np.argmin(self.exact(shapes).sse.sum(axis=1)))
         return shapes[[place]], self.exact(shapes[[place]])
 
@@ -191,24 +194,27 @@ class _Search:
         return Powers(columns=columns, amplitudes=amplitudes, predicted=predicted, sse=sse)
 
     def _score(self, logs: Array) -> float:
-        return float(self.solved(np.exp(np.clip(logs, *self.box.T))[None]).sse.sum()) / self.scale
+        """The paper's objective at log shapes (3,), in units of the total sum of squares."""
+        return float(self.solved(np.exp(logs)[None]).sse.sum()) / self.scale
 
-    def _exact_value(self, logs: Array) -> tuple[float, Array]:
-        """Objective and gradient in log shapes, in units of the total sum of squares."""
-        shapes = np.exp(logs)[None]
+    def _exact_value(self, rows: npt.NDArray[np.int64], logs: Array) -> tuple[Array, Array]:
+        """Objectives and gradients at log shapes (Q, 3), in units of the total sum of squares."""
+        del rows
+        shapes = np.exp(logs)
         one = self.exact(shapes)
-        p = shapes[0, 2]
+        p = shapes[:, 2, None, None]
         power = np.maximum((one.amplitudes[..., None, :] @ one.columns)[..., 0, :], TINY)
         pull = -2.0 * self.data.w * (self.data.y - one.predicted) * one.predicted
-        decay = shapes[:, None, :2, None] * p * self.data.x
-        parts = -(one.amplitudes[..., :2, None] * decay * one.columns[..., :2, :]) / (p * power[..., None, :])
-        by_shape = (pull[..., None, :] * parts).sum(axis=(0, 1, 3))
-        by_order = by_shape.sum() - float((pull * np.log(power) / p).sum())
-        return float(one.sse.sum()) / self.scale, np.array([*by_shape, by_order]) / self.scale
+        decay = shapes[:, None, :2, None] * p[..., None] * self.data.x
+        parts = -(one.amplitudes[..., :2, None] * decay * one.columns[..., :2, :]) / (p * power)[..., None, :]
+        by_shape = (pull[..., None, :] * parts).sum(axis=(1, 3))
+        by_order = by_shape.sum(axis=1) - (pull * np.log(power) / p).sum(axis=(1, 2))
+        return one.sse.sum(axis=1) / self.scale, np.concatenate([by_shape, by_order[:, None]], axis=1) / self.scale
 
 
 SIMPLEX = {"maxiter": 600, "xatol": 1e-8, "fatol": 1e-13}
-TIGHT = {"maxiter": 200, "ftol": 1e-15, "gtol": 1e-10}
+STEP = 1e-4
+"""Step of differences of gradients."""
 
 
 def _nonnegative(columns: Array, target: Array, weight: Array) -> Array:

@@ -17,6 +17,8 @@ from analyses.laws.linear import CONSTANT, best_amplitudes, inverse
 from analyses.laws.powers import columns_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from analyses.laws.floor import Floor
@@ -149,11 +151,33 @@ def _derivatives(terms: Terms, data: Data, shapes: Array, floor: Floor, fixed: A
 
 def polish(terms: Terms, data: Data, shapes: Array, bounds: Array, floor: Floor, *, fixed: Array | None = None) -> tuple[Array, Array]:
     """Descend from shapes (Q, S), one start per problem of `data`; bounds (S, 2). Shapes and objectives where the descents end."""
-    low, high = np.log(bounds[:, 0]), np.log(bounds[:, 1])
-    at = np.clip(np.log(shapes), low, high)
-    value, gradient, hessian = _derivatives(terms, data, np.exp(at), floor, fixed)
-    radius = np.full(len(at), RADIUS)
+
+    def evaluate(rows: npt.NDArray[np.int64], at: Array) -> tuple[Array, Array, Array]:
+        return _derivatives(terms, data.take(rows), np.exp(at), floor, None if fixed is None else fixed[rows])
+
+    return unlogged(*descend(evaluate, np.log(shapes), np.log(bounds)), bounds)
+
+
+def unlogged(at: Array, value: Array, bounds: Array) -> tuple[Array, Array]:
+    """Shapes from their logarithms, on a bound exactly where the logarithm is."""
+    shapes = np.exp(at)
+    for s, (low, high) in enumerate(bounds):
+        shapes[at[:, s] <= np.log(low), s], shapes[at[:, s] >= np.log(high), s] = low, high
+    return shapes, value
+
+
+def descend(
+    evaluate: Callable[[npt.NDArray[np.int64], Array], tuple[Array, Array, Array]], at: Array, bounds: Array
+) -> tuple[Array, Array]:
+    """Descend from points (Q, S) inside bounds (S, 2); where the descents end, and the objectives (Q,) there.
+
+    `evaluate(rows, points)` gives objectives, gradients and Hessians of some of the Q problems at points of theirs.
+    """
+    low, high = bounds.T
+    at = np.clip(at, low, high)
     running = np.arange(len(at))
+    value, gradient, hessian = evaluate(running, at)
+    radius = np.full(len(at), RADIUS)
     for _ in range(STEPS):
         step, expected = _step(at[running], gradient[running], hessian[running], radius[running], low, high)
         going = (np.abs(step).max(axis=1) > SMALLEST) & (expected > FLAT * value[running])
@@ -161,18 +185,26 @@ def polish(terms: Terms, data: Data, shapes: Array, bounds: Array, floor: Floor,
         if not len(running):
             break
         trial = np.clip(at[running] + step, low, high)
-        part = data.take(running)
-        v, g, h = _derivatives(terms, part, np.exp(trial), floor, None if fixed is None else fixed[running])
+        v, g, h = evaluate(running, trial)
         better = v < value[running]
         rows = running[better]
         at[rows], value[rows], gradient[rows], hessian[rows] = trial[better], v[better], g[better], h[better]
         radius[rows] = np.minimum(radius[rows] * 2.0, 2.0)
         worse = running[~better]
         radius[worse] = 0.25 * np.minimum(np.abs(step[~better]).max(axis=1), radius[worse])
-    shapes = np.exp(at)
-    for s in range(len(bounds)):
-        shapes[at[:, s] <= low[s], s], shapes[at[:, s] >= high[s], s] = bounds[s, 0], bounds[s, 1]
-    return shapes, value
+    return at, value
+
+
+def by_differences(
+    evaluate: Callable[[npt.NDArray[np.int64], Array], tuple[Array, Array]], rows: npt.NDArray[np.int64], at: Array, step: float
+) -> tuple[Array, Array, Array]:
+    """Objectives, gradients and Hessians from objectives and gradients: Hessians by central differences of `step`, all in one call."""
+    count, s = at.shape
+    moves = np.concatenate([np.zeros((1, s)), step * np.eye(s), -step * np.eye(s)])
+    value, gradient = evaluate(np.tile(rows, len(moves)), (moves[:, None, :] + at).reshape(-1, s))
+    around = gradient.reshape(len(moves), count, s)
+    hessian = np.moveaxis(around[1 : s + 1] - around[s + 1 :], 0, 1) / (2.0 * step)
+    return value[:count], around[0], 0.5 * (hessian + np.swapaxes(hessian, -1, -2))
 
 
 def _step(at: Array, gradient: Array, hessian: Array, radius: Array, low: Array, high: Array) -> tuple[Array, Array]:
