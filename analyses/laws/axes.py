@@ -29,11 +29,17 @@ class MomentAxis:
     def of(cls, cells: npt.ArrayLike, values: npt.ArrayLike, counts: npt.ArrayLike) -> MomentAxis:
         """From the histogram as rows: cell number (0, 1, ...), value, records (or fits x rows of records).
 
-        ValueError where a cell has no records or a value is not positive.
+        ValueError where a cell has no records, a value is not positive or a count negative.
         """
         cell, value, count = np.asarray(cells, dtype=np.int64), np.asarray(values, dtype=float), np.asarray(counts, dtype=float)
         if not (np.isfinite(value).all() and (value > 0).all()):
             message = "values of a moment axis must be positive and finite"
+            raise ValueError(message)
+        if not (np.isfinite(count).all() and (count >= 0).all()):
+            message = "counts of a moment axis must be finite and not negative"
+            raise ValueError(message)
+        if len(np.unique(cell)) != cell.max(initial=-1) + 1 or not len(cell):
+            message = "every cell of a moment axis needs records"
             raise ValueError(message)
         order = np.lexsort((value, cell))
         cell, value, count = cell[order], value[order], count[..., order]
@@ -43,7 +49,7 @@ class MomentAxis:
         cell, value, count = cell[places], value[places], np.add.reduceat(count, places, axis=-1)
         starts = np.searchsorted(cell, np.arange(cell[-1] + 1))
         axis = cls(value, np.ascontiguousarray(count), starts)
-        if len(np.unique(cell)) != len(starts) or not (axis._totals() > 0).all():
+        if not (axis._totals() > 0).all():
             message = "every cell of a moment axis needs records"
             raise ValueError(message)
         return axis
@@ -87,7 +93,7 @@ class Axis(Protocol):
     single: npt.NDArray[np.bool_]
     """Fits in which the cells with weight have one value only: (fits,)."""
 
-    def grid(self, rows: slice, exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def grid(self, rows: npt.NDArray[np.int64], exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Columns of some fits at common exponents: (fits or 1, exponents, cells)."""
 
     def columns(self, rows: npt.NDArray[np.int64], exponents: npt.NDArray[np.float64]) -> tuple[Any, Any, Any]:
@@ -108,7 +114,7 @@ class PowerAxis:
         self.unit = np.broadcast_to(lowest[:, 0], fits)
         self.single = np.broadcast_to(self.log.max(axis=1) == 0, fits)
 
-    def grid(self, rows: slice, exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def grid(self, rows: npt.NDArray[np.int64], exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """See `Axis`."""
         log = self.log if self.shared else self.log[rows]
         return np.asarray(np.exp(-exponents[:, None] * log[:, None, :]))
@@ -136,7 +142,7 @@ class MeanPowerAxis:
         self.unit = np.full(fits, log.min())
         self.single = np.full(fits, self.log.max() == 0)
 
-    def grid(self, rows: slice, exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def grid(self, rows: npt.NDArray[np.int64], exponents: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """See `Axis`."""
         share = self.share if self.shared else self.share[rows]
         powers = np.exp(-exponents[:, None] * self.log)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyses.laws import paper
-from analyses.laws.engine_floors import on_grid
+from analyses.laws.engine_floors import GridFloors
 from analyses.laws.engine_polish import polish, profile
 from analyses.laws.engine_problem import Problem
-from analyses.laws.engine_surface import Surface, grid_of, minima
+from analyses.laws.engine_surface import Surface, grid_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 NAMES = ("e", "a", "alpha", "b", "beta", "objective")
 CHUNK = 256
 """Fits whose starts are polished together."""
-SURFACES = 12
-"""Surfaces that are computed together: their arrays stay in the cache."""
 
 
 def fit_many(
@@ -90,24 +88,13 @@ class Search:
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def _chunk(self, fits: npt.NDArray[np.int64]) -> tuple[Any, Any]:
-        fit, x = self._starts(fits)
+        fit, x = self.surface.starts(fits, self.groups)
+        fit = fits[fit]
         x, value = self._follow(fit, x)
         fit, x, value = self._across(fits, fit, x, value)
         if self.floor.kind == "grid":
-            return on_grid(self.problem, fits, fit, self._rows(fit), x, value, self.floor, self.box)
+            return GridFloors(self.surface, self.floor, self.box, self.groups)(fits, fit, x, value)
         return x[lowest(fit - fits[0], value, len(fits))], np.full((len(fits), self.groups), np.nan)
-
-    def _starts(self, fits: npt.NDArray[np.int64]) -> tuple[Any, Any]:
-        """Local minima of the coarse surfaces: fit and log exponents."""
-        found, size = [], max(1, SURFACES // self.groups)
-        for at in range(fits[0], fits[-1] + 1, size):
-            surface = self.surface(slice(at * self.groups, min(at + size, fits[-1] + 1) * self.groups))
-            if self.groups > 1:
-                surface = surface.reshape(-1, self.groups, *surface.shape[1:]).sum(axis=1)
-            fit, i, j = minima(surface)
-            found.append((fit + at, i, j))
-        fit, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
-        return fit, np.log(np.stack([self.grids[0][i], self.grids[1][j]], axis=1))
 
     def _across(self, fits: Any, fit: Any, x: Any, value: Any) -> tuple[Any, Any, Any]:
         """Add what lies across the plateau of each fit whose best minimum has an amplitude of 0."""

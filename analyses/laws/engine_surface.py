@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analyses.laws.inner import CONSTANT, Sums, solve
+from analyses.laws.inner import CONSTANT, Sums, solve, solve_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 STEP = 0.18
 """Largest distance of grid points in log exponent."""
+TOGETHER = 12
+"""Surfaces that are computed together: their arrays stay in the cache."""
 MINIMA = 6
 """Local minima of one surface that are followed up."""
 
@@ -34,8 +36,19 @@ class Surface:
         self.problem, self.alpha, self.beta, self.low, self.high = problem, alpha, beta, low, high
         self._kept: dict[str, Any] = {}
 
-    def __call__(self, rows: slice) -> npt.NDArray[np.float64]:
-        """Objective of some fits: (fits, alpha, beta)."""
+    def starts(self, fits: npt.NDArray[np.int64], groups: int, floors: Any = None) -> tuple[Any, Any]:
+        """Local minima of fits, each the sum of its `groups` rows, maybe with `floors` (fits, groups) held: place in `fits` and log exponents."""
+        found, size = [], max(1, TOGETHER // groups)
+        for at in range(0, len(fits), size):
+            rows = (fits[at : at + size, None] * groups + np.arange(groups)).ravel()
+            values = self(rows, None if floors is None else floors[at : at + size].ravel())
+            fit, i, j = minima(values if groups == 1 else values.reshape(-1, groups, *values.shape[1:]).sum(axis=1))
+            found.append((fit + at, i, j))
+        fit, i, j = (np.concatenate(part) for part in zip(*found, strict=True))
+        return fit, np.log(np.stack([self.alpha[i], self.beta[j]], axis=1))
+
+    def __call__(self, rows: npt.NDArray[np.int64], floors: Any = None) -> npt.NDArray[np.float64]:
+        """Objective of some rows, maybe with floors held: (rows, alpha, beta)."""
         problem = self.problem
         u, uw, mu, uu = self._side("n", problem.n, self.alpha, rows)
         v, _, mv, vv = self._side("r", problem.r, self.beta, rows)
@@ -53,9 +66,10 @@ class Surface:
             np.swapaxes(v @ wy, 1, 2),
             problem.yy[rows, None, None],
         )
-        return np.asarray(solve(sums, self.low, self.high).sse)
+        inner = solve(sums, self.low, self.high) if floors is None else solve_at(sums, floors[:, None, None])
+        return np.asarray(inner.sse)
 
-    def _side(self, name: str, axis: Axis, exponents: npt.NDArray[np.float64], rows: slice) -> Any:
+    def _side(self, name: str, axis: Axis, exponents: npt.NDArray[np.float64], rows: npt.NDArray[np.int64]) -> Any:
         """Columns of one axis, centred and weighted, their means and sums of squares."""
         shared = axis.shared and len(self.problem.w) == 1
         if shared and name in self._kept:

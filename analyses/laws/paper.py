@@ -53,7 +53,7 @@ def _search(problem: Problem, fit: int, box: npt.NDArray[np.float64], floor: Flo
 
 def _objective(problem: Problem, fit: int, x: npt.NDArray[np.float64], floor: Floor) -> tuple[float, float]:
     """Sum of squares at log exponents x, and its floor if that is on the grid."""
-    rows, exponents = slice(fit, fit + 1), np.exp(x)
+    rows, exponents = np.array([fit]), np.exp(x)
     w, total, y = problem.weights(rows)[0], problem.total[fit], problem.y[fit]
     if total == 0:
         return 0.0, math.nan
