@@ -9,6 +9,7 @@ import numpy as np
 
 from analyses.laws import CESLaw, CoupledLaw, MultiplicativeLaw, PNormLaw, SeparableLaw, criteria
 from analyses.laws.pnorm import BOX as PNORM_BOX
+from analyses.progress import report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,12 +91,15 @@ def laws_of(form: str, box: tuple[float, float], floor: str) -> dict[str, Any]:
 def shared_fits(batch: Batch, forms: Sequence[str], box: tuple[float, float], floor: str) -> list[FormFit]:
     """Each form with shapes that all groups of the (one) replicate share; separable first, whether it was asked for or not."""
     arrays = batch.n[0], batch.r[0], batch.error[0], batch.weights[0]
-    fits = []
-    for form in (BASE, *(form for form in FORMS if form in forms and form != BASE)):
-        for name, law in laws_of(form, box, floor).items():
-            solutions = law.fit_shared(*arrays)
-            coefficients = law.k - len(solutions.bounds)
-            fits.append(_measured(name, solutions, arrays, coefficients, coefficients * len(solutions) + len(solutions.bounds)))
+    chosen = (BASE, *(form for form in FORMS if form in forms and form != BASE))
+    laws = {name: law for form in chosen for name, law in laws_of(form, box, floor).items()}
+    fits: list[FormFit] = []
+    for name, law in laws.items():
+        report("forms", len(fits), len(laws))
+        solutions = law.fit_shared(*arrays)
+        coefficients = law.k - len(solutions.bounds)
+        fits.append(_measured(name, solutions, arrays, coefficients, coefficients * len(solutions) + len(solutions.bounds)))
+    report("forms", len(fits), len(laws))
     return fits
 
 
