@@ -14,7 +14,8 @@ from tracker.catalog import load
 from tracker.simulate import preset
 from tracker.simulate.answers import Answers, draw, shortfalls
 from tracker.simulate.cells import Cell, Study, study
-from tracker.simulate.study import check, labels_csv
+from tracker.simulate.companions import labels_csv
+from tracker.simulate.study import check
 from tracker.simulate.trajectories import Trajectories
 
 if TYPE_CHECKING:

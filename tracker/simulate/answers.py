@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracker.simulate.questions import LETTERS
+from tracker.simulate.responses import CUT_OFF, CUT_OFF_UNPARSED, SHARES, UNPARSED
 from tracker.simulate.seeds import generator
 from tracker.simulate.truth import ability_for, wrong_probability
 
@@ -15,17 +16,15 @@ if TYPE_CHECKING:
     from tracker.simulate.cells import Cell, Study
     from tracker.simulate.questions import QuestionSet
 
-RESPONSES = (("{}", 1), ("{}.", 2), ("({})", 3), ("The answer is {}.", 5))
-"""How an answer is worded, and its length in generated tokens."""
-RESPONSE_SHARES = (0.93, 0.04, 0.02, 0.01)
-
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """How many generations of a run fail, and how many of the others lack probabilities."""
+    """How many generations of a run fail; of the others how many lack probabilities, reach the token limit, name no option."""
 
     failed: int
     without_probabilities: int
+    token_limit_hits: int = 0
+    unparsed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,7 @@ class Answers:
     failed: np.ndarray
     correct: np.ndarray
     prediction: np.ndarray
+    """Position of the option that the text names; -1 where it names none."""
     logit_prediction: np.ndarray
     """Position of the most probable option; -1 without usable probabilities."""
     confidence: np.ndarray
@@ -50,20 +50,38 @@ class Answers:
     wrong_probability: np.ndarray
     planted_error: float
     mean_tokens: float
+    usable_tokens: float
+    """Tokens at which the law was read."""
+    latency: np.ndarray | None
+    """Seconds; None where the study plants none."""
 
     @property
     def scored(self) -> np.ndarray:
         """Rows with an answer."""
         return ~self.failed
 
+    @property
+    def both_signals(self) -> np.ndarray:
+        """Rows whose text names an option and that have usable probabilities."""
+        return self.scored & (self.prediction >= 0) & (self.logit_prediction >= 0)
 
-def shortfalls(study: Study, cells: list[Cell]) -> dict[Cell, Shortfall]:
-    """Whole numbers for the whole study, strewn over runs as equally likely rows would be."""
-    rows = np.array([len(study.question_sets[cell.benchmark.name].rows) for cell in cells])
-    random = generator(study.plan.seed, "shortfalls")
-    failed = _strewn(rows, study.plan.failed, random)
-    lacking = _strewn(rows - failed, study.plan.without_probabilities, random)
-    return {cell: Shortfall(int(lost), int(bare)) for cell, lost, bare in zip(cells, failed, lacking, strict=True)}
+    @property
+    def at_limit(self) -> np.ndarray:
+        """Rows whose text ran into the token limit."""
+        return np.asarray(self.scored & np.isin(self.wording, (CUT_OFF, CUT_OFF_UNPARSED)))
+
+
+def shortfalls(study: Study, cells: list[Cell], *, of: str = "shortfalls") -> dict[Cell, Shortfall]:
+    """Whole numbers for all these cells, strewn over runs as equally likely rows would be; `of` names their random numbers."""
+    if not cells:
+        return {}
+    plan = study.plan
+    rows = np.array([len(study.rows(cell)) for cell in cells])
+    random = generator(plan.seed, of)
+    failed = _strewn(rows, plan.failed, random)
+    shares = (plan.without_probabilities, plan.token_limit_hits, plan.unparsed)
+    numbers = np.array([failed, *(_strewn(rows - failed, share, random) for share in shares)])
+    return {cell: Shortfall(*map(int, column)) for cell, column in zip(cells, numbers.T.tolist(), strict=True)}
 
 
 def _strewn(rows: np.ndarray, share: float, random: np.random.Generator) -> np.ndarray:
@@ -82,14 +100,15 @@ def difficulty(study: Study, questions: QuestionSet, series: str) -> np.ndarray:
 def draw(study: Study, cell: Cell, shortfall: Shortfall) -> Answers:
     """Draw a run. Over its scored rows the probabilities of a wrong answer average to the planted error."""
     questions = study.question_sets[cell.benchmark.name]
-    random = generator(study.plan.seed, "run", cell.model.name, cell.benchmark.name, cell.input_size)
-    views = study.views(cell)
-    rows, count = questions.rows, len(questions.rows)
+    random = generator(study.plan.seed, "run", *cell.identity)
+    views, rows = study.views(cell), study.rows(cell)
+    count = len(rows)
     failed = _marked(np.arange(count), shortfall.failed, count, random)
     scored = np.flatnonzero(~failed)
     tokens = views.tokens[rows]
-    mean_tokens = float(tokens[scored].mean()) if len(scored) else float(tokens.mean())
-    planted = study.planted_error(cell, mean_tokens)
+    counted = rows[scored] if len(scored) else rows
+    usable = views.usable(counted, cell.setting)
+    planted = study.planted_error(cell, usable)
     hardness = difficulty(study, questions, cell.model.series)[rows]
     ability = ability_for(hardness[scored] if len(scored) else hardness, planted)
     wrong_chance = wrong_probability(hardness, ability)
@@ -101,24 +120,52 @@ def draw(study: Study, cell: Cell, shortfall: Shortfall) -> Answers:
     confidence = _confidence(logit, gold, options, 1 - wrong_chance, random)
     bare = failed | _marked(scored, shortfall.without_probabilities, count, random)
     confidence[bare] = np.nan
+    wording = np.searchsorted(np.cumsum(SHARES), random.random(count), side="right").clip(max=len(SHARES) - 1)
+    wording = _endings(wording, scored, ~correct & ~failed, shortfall, generator(study.plan.seed, "endings", *cell.identity))
+    prompt_tokens = tokens + _text_tokens(questions)[rows]
     return Answers(
         cell=cell,
         question=rows,
         failed=failed,
         correct=correct,
-        prediction=prediction,
+        prediction=np.where(wording > CUT_OFF, -1, prediction),
         logit_prediction=np.where(bare, -1, logit),
         confidence=confidence,
         p_gold=confidence[np.arange(count), gold],
         tokens=tokens,
         tiles=views.tiles[rows],
         effective_pixels=views.effective_pixels[rows],
-        prompt_tokens=tokens + _text_tokens(questions)[rows],
-        wording=np.searchsorted(np.cumsum(RESPONSE_SHARES), random.random(count), side="right").clip(max=len(RESPONSES) - 1),
+        prompt_tokens=prompt_tokens,
+        wording=wording,
         wrong_probability=wrong_chance,
         planted_error=planted,
-        mean_tokens=mean_tokens,
+        mean_tokens=float(views.tokens[counted].mean()),
+        usable_tokens=usable,
+        latency=_latency(study, cell, prompt_tokens),
     )
+
+
+def _endings(wording: np.ndarray, scored: np.ndarray, wrong: np.ndarray, shortfall: Shortfall, random: np.random.Generator) -> np.ndarray:
+    """Texts that reach the token limit, and texts without an option: wrong ones, first those that are cut off."""
+    if not shortfall.token_limit_hits and not shortfall.unparsed:
+        return wording
+    wording = wording.copy()
+    cut = _marked(scored, shortfall.token_limit_hits, len(wording), random)
+    wording[cut] = CUT_OFF
+    candidates = np.flatnonzero(wrong)
+    order = candidates[np.lexsort((random.random(len(candidates)), ~cut[candidates]))]
+    chosen = order[: shortfall.unparsed]
+    wording[chosen] = np.where(cut[chosen], CUT_OFF_UNPARSED, UNPARSED)
+    return wording
+
+
+def _latency(study: Study, cell: Cell, prompt_tokens: np.ndarray) -> np.ndarray | None:
+    planted = study.plan.latency
+    if planted is None:
+        return None
+    z = generator(study.plan.seed, "latency", *cell.identity).standard_normal(len(prompt_tokens))
+    factor = np.exp(planted.noise * z - planted.noise**2 / 2)
+    return np.array([planted.expected(cell.model.parameters, tokens) for tokens in prompt_tokens.tolist()]) * factor
 
 
 def _marked(candidates: np.ndarray, chosen: int, count: int, random: np.random.Generator) -> np.ndarray:

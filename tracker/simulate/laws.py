@@ -15,9 +15,9 @@ def table_7() -> tuple[Law, ...]:
     return tuple(Law(**values) for values in tomllib.loads(data_text("laws.toml"))["law"])
 
 
-def law_of(plan: StudyPlan, series: str, suite: str | None, benchmark: str) -> Law:
-    """The law of a series on a benchmark: for the benchmark itself, for its suite, then Table 7."""
-    for laws in (plan.law, table_7()):
+def law_of(plan: StudyPlan, series: str, suite: str | None, benchmark: str, *, own: tuple[Law, ...] = ()) -> Law:
+    """The law of a series on a benchmark: for the benchmark itself, for its suite; a sweep's own, the study's, then Table 7."""
+    for laws in (own, plan.law, table_7()):
         for law in laws:
             if law.series == series and law.benchmark == benchmark:
                 return law

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from tracker.frontends import DynamicTiling
 from tracker.simulate.questions import LETTERS
+from tracker.simulate.responses import MAX_NEW_TOKENS
 from tracker.simulate.rows import identity, nature, rows_of, text
 from tracker.simulate.scores import aggregates, metrics, score_names
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracker.simulate.answers import Answers
-    from tracker.simulate.cells import SimulatedModel
+    from tracker.simulate.cells import Cell, SimulatedModel
     from tracker.simulate.questions import Question, QuestionSet
 
 VERSION = "0.7.2"
@@ -26,18 +26,22 @@ EMPTY_HASH = hashlib.sha256(b"null").hexdigest()
 """lmms-eval hashes a document it no longer passes on: one constant for every row."""
 ZONE = timezone(timedelta(hours=8))
 FIRST_START = datetime(2026, 3, 2, tzinfo=UTC)
-MAX_NEW_TOKENS = 48
 PRECISION = "bfloat16"
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call of the evaluation tool: a model at one input size on all its benchmarks."""
+    """One call of the evaluation tool: a model under one setting on all its benchmarks."""
 
-    model: SimulatedModel
-    input_size: int
+    cell: Cell
+    """One of its cells: the others differ in the benchmark."""
     order: int
     """Place among all invocations of the study; decides its times."""
+
+    @property
+    def model(self) -> SimulatedModel:
+        """The model that is asked."""
+        return self.cell.model
 
     @property
     def started(self) -> datetime:
@@ -72,7 +76,7 @@ class LmmsEvalWriter:
 
     def write(self, invocation: Invocation, runs: Sequence[Answers]) -> int:
         """Write one invocation; gives the bytes written."""
-        folder = self.folder / f"px{invocation.input_size:04d}" / invocation.sanitized
+        folder = self.folder / invocation.cell.place / invocation.sanitized
         folder.mkdir(parents=True, exist_ok=True)
         written = 0
         for answers in runs:
@@ -98,7 +102,7 @@ class LmmsEvalWriter:
             yield (
                 f"{head}{scores}{about.asked}, "
                 f'"token_counts": [{{"input_tokens": {row.prompt_tokens}, "output_tokens": {row.generated_tokens}, "reasoning_tokens": 0}}], '
-                f'{about.identity}, "visual_tokens": {row.tokens}{_tiles(row.tiles)}, "effective_pixels": {row.effective_pixels}, '
+                f'{about.identity}, "visual_tokens": {row.tokens}{_tiles(row.tiles)}, "effective_pixels": {row.effective_pixels}{row.latency}, '
                 f"{parsed}{row.confidences}}}\n"
             )
 
@@ -146,6 +150,7 @@ def _results(invocation: Invocation, runs: Sequence[Answers], question_sets: dic
     generated = sum(len(answers.question) for answers in runs)
     seconds = round(60 + 0.0009 * sum(int(answers.prompt_tokens.sum()) for answers in runs) ** 0.5 * 9, 3)
     begun = 3_000_000.0 + 1020.0 * invocation.order
+    limit = invocation.cell.limit
     return {
         "results": {task: {"alias": task, **aggregates(sets[task], answers)} for task, answers in tasks.items()},
         "group_subtasks": {task: [] for task in tasks},
@@ -153,15 +158,18 @@ def _results(invocation: Invocation, runs: Sequence[Answers], question_sets: dic
         "versions": dict.fromkeys(tasks, "Yaml"),
         "n-shot": dict.fromkeys(tasks, 0),
         "higher_is_better": {task: dict.fromkeys(score_names(questions), True) for task, questions in sets.items()},
-        "n-samples": {task: {"original": len(answers.question), "effective": len(answers.question)} for task, answers in tasks.items()},
+        "n-samples": {
+            task: {"original": len(sets[task].rows) if limit else len(answers.question), "effective": len(answers.question)}
+            for task, answers in tasks.items()
+        },
         "config": {
             "model": _adapter(invocation.model),
-            "model_args": _model_args(invocation.model),
+            "model_args": _model_args(invocation.cell),
             "batch_size": "1",
             "batch_sizes": [],
             "device": None,
             "use_cache": None,
-            "limit": None,
+            "limit": None if limit is None else float(limit),
             "offset": 0,
             "bootstrap_iters": 100000,
             "gen_kwargs": "",
@@ -205,14 +213,10 @@ def _adapter(model: SimulatedModel) -> str:
     return {"Qwen2.5-VL": "qwen2_5_vl", "Qwen3-VL": "qwen3_vl"}.get(model.series, "internvl2")
 
 
-def _model_args(model: SimulatedModel) -> str:
-    limit = max_tiles(model)
-    return f"pretrained={model.source},dtype={PRECISION}{f',max_num={limit}' if limit else ''}"
-
-
-def max_tiles(model: SimulatedModel) -> int | None:
-    """The tile limit that a tiling model runs under."""
-    return model.rule.max_tiles if isinstance(model.rule, DynamicTiling) else None
+def _model_args(cell: Cell) -> str:
+    spelled = {"max_tiles": "max_num", "pixel_cap": "max_pixels"}
+    knob = "" if cell.knob is None else f",{spelled[cell.knob[0]]}={cell.knob[1]}"
+    return f"pretrained={cell.model.source},dtype={PRECISION}{knob}"
 
 
 def _task_config(task: str, questions: QuestionSet) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tracker.simulate.lmms_eval import MAX_NEW_TOKENS, PRECISION, max_tiles
+from tracker.simulate.lmms_eval import PRECISION
 from tracker.simulate.questions import LETTERS
+from tracker.simulate.responses import MAX_NEW_TOKENS
 from tracker.simulate.rows import identity, nature, rows_of, text
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracker.simulate.answers import Answers
-    from tracker.simulate.cells import SimulatedModel
     from tracker.simulate.questions import QuestionSet
 
 BLOCK = 64
@@ -34,11 +34,11 @@ class NativeWriter:
         """Prepare what no run changes."""
         self._constant = {name: _constant(questions) for name, questions in self.question_sets.items()}
 
-    def write(self, model: SimulatedModel, runs: Sequence[Answers]) -> int:
+    def write(self, name: str, runs: Sequence[Answers]) -> int:
         """Write the runs of a model; gives the bytes written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = 0
-        with (self.folder / f"{model.name}.jsonl").open("wb") as stream:
+        with (self.folder / f"{name}.jsonl").open("wb") as stream:
             waiting = [self._lines(answers) for answers in runs]
             while waiting:
                 blocks = [list(islice(lines, BLOCK)) for lines in waiting]
@@ -49,21 +49,24 @@ class NativeWriter:
     def _lines(self, answers: Answers) -> Iterator[str]:
         cell = answers.cell
         constant = self._constant[cell.benchmark.name]
-        limit = max_tiles(cell.model)
-        tiles = f'"max_tiles": {limit}, ' if limit else ""
+        settings = "".join(f'"{name}": {text(value)}, ' for name, value in cell.configuration.items())
         head = (
-            f'{{"model": {text(cell.model.name)}, "benchmark": {text(cell.benchmark.name)}, "input_mode": "fixed", "input_size": {cell.input_size}, '
-            f'{tiles}"few_shot": 0, "precision": "{PRECISION}", "max_new_tokens": {MAX_NEW_TOKENS}, '
+            f'{{"model": {text(cell.model.name)}, "benchmark": {text(cell.benchmark.name)}, '
+            f'{settings}"few_shot": 0, "precision": "{PRECISION}", "max_new_tokens": {MAX_NEW_TOKENS}, '
         )
         for row in rows_of(answers):
             if row.failed:
                 yield f'{head}{constant[row.question]}, "status": "failed", "response": ""}}\n'
                 continue
             yield (
-                f'{head}{constant[row.question]}, "correct": {str(row.correct).lower()}, "prediction": "{row.prediction}", {row.confidences}, '
-                f'"visual_tokens": {row.tokens}, "tiles": {row.tiles or "null"}, "effective_pixels": {row.effective_pixels}, '
+                f'{head}{constant[row.question]}, "correct": {str(row.correct).lower()}, "prediction": {_quoted(row.prediction)}, {row.confidences}, '
+                f'"visual_tokens": {row.tokens}, "tiles": {row.tiles or "null"}, "effective_pixels": {row.effective_pixels}{row.latency}, '
                 f'"prompt_tokens": {row.prompt_tokens}, "generated_tokens": {row.generated_tokens}, "response": "{row.response}"}}\n'
             )
+
+
+def _quoted(prediction: str) -> str:
+    return f'"{prediction}"' if prediction else "null"
 
 
 def _constant(questions: QuestionSet) -> list[str]:

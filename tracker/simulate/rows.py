@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tracker.simulate.answers import RESPONSES
 from tracker.simulate.questions import LETTERS
+from tracker.simulate.responses import WORDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from tracker.simulate.answers import Answers
     from tracker.simulate.questions import Question
 
-LETTER_LENGTH = tuple(length for _, length in RESPONSES)
-RESPONSE_TEXT = tuple(tuple(text.format(letter) for letter in LETTERS) for text, _ in RESPONSES)
+LETTER_LENGTH = tuple(length for _, length in WORDINGS)
+RESPONSE_TEXT = tuple(tuple(text.format(letter) for letter in LETTERS) for text, _ in WORDINGS)
+PREDICTION_TEXT = (*LETTERS, "")
+"""By position; the last, which -1 finds, is that of a text without an option."""
 
 
 class Row(NamedTuple):
@@ -35,6 +37,8 @@ class Row(NamedTuple):
     generated_tokens: int
     confidences: str
     """JSON members logit_prediction, p_gold and option_scores; nulls without usable probabilities."""
+    latency: str
+    """JSON member latency_s (s) with the comma before it; nothing where the study plants none."""
 
 
 def rows_of(answers: Answers, *, block: int = 4096) -> Iterator[Row]:
@@ -47,7 +51,7 @@ def rows_of(answers: Answers, *, block: int = 4096) -> Iterator[Row]:
                 answers.question[part].tolist(),
                 answers.failed[part].tolist(),
                 answers.correct[part].tolist(),
-                [LETTERS[index] for index in answers.prediction[part].tolist()],
+                [PREDICTION_TEXT[index] for index in answers.prediction[part].tolist()],
                 _responses(answers, part),
                 answers.tokens[part].tolist(),
                 answers.tiles[part].tolist(),
@@ -55,6 +59,7 @@ def rows_of(answers: Answers, *, block: int = 4096) -> Iterator[Row]:
                 answers.prompt_tokens[part].tolist(),
                 [LETTER_LENGTH[wording] for wording in answers.wording[part].tolist()],
                 _confidences(answers, part),
+                _latencies(answers, part),
                 strict=True,
             ),
         )
@@ -67,6 +72,12 @@ def _responses(answers: Answers, part: slice) -> list[str]:
             answers.failed[part].tolist(), answers.wording[part].tolist(), answers.prediction[part].tolist(), strict=True
         )
     ]
+
+
+def _latencies(answers: Answers, part: slice) -> list[str]:
+    if answers.latency is None:
+        return [""] * len(answers.question[part])
+    return [f', "latency_s": {seconds}' for seconds in answers.latency[part].round(6).tolist()]
 
 
 _NO_CONFIDENCES = '"logit_prediction": null, "p_gold": null, "option_scores": null'

@@ -13,7 +13,7 @@ from tracker.errors import SourceFormatError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-PRESETS = ("separable-law", "demo")
+PRESETS = ("separable-law", "demo", "sweeps")
 Share = Annotated[float, Field(ge=0, le=1)]
 Size = Annotated[int, Field(ge=28, le=16_384)]
 
@@ -82,13 +82,26 @@ class Difficulty(_Strict):
     """Share of answers decided by one number per question and series instead of a fresh one."""
 
 
+class Latency(_Strict):
+    """Seconds of an answer: (base + per_tflop x 2 N T_prompt / 10^12) x exp(noise z - noise^2 / 2) with z standard normal."""
+
+    base: float = Field(default=0.0, ge=0, description="s")
+    per_tflop: float = Field(gt=0, description="s per 10^12 FLOP of the language model on the prompt")
+    noise: float = Field(default=0.0, ge=0, le=2, description="standard deviation of log latency; the mean stays what it is")
+
+    def expected(self, parameters: float, prompt_tokens: float) -> float:
+        """Planted mean (s) of answers with N parameters and this many prompt tokens on average."""
+        return self.base + self.per_tflop * 2 * parameters * prompt_tokens / 1e12
+
+
 class BenchmarkPlan(_Strict):
     """A benchmark of the study. `images` defaults to what the package knows of the benchmark."""
 
     name: str
     questions: int = Field(gt=0)
     repeated: int = Field(default=0, ge=0, description="questions whose id occurs twice in every run")
-    input_sizes: tuple[Size, ...] = Field(min_length=1)
+    input_sizes: tuple[Size, ...] = Field(default=(), min_length=1)
+    """None for a benchmark that is only swept."""
     images: Images | None = None
 
     @model_validator(mode="after")
@@ -99,6 +112,36 @@ class BenchmarkPlan(_Strict):
         if len(set(self.input_sizes)) < len(self.input_sizes):
             message = f"input_sizes repeats a size: {list(self.input_sizes)}"
             raise ValueError(message)
+        return self
+
+
+class SweepPlan(_Strict):
+    """Models held fixed on native source images while one knob of the frontend is swept, crossed with source qualities."""
+
+    models: tuple[str, ...] = Field(min_length=1)
+    benchmarks: dict[str, Annotated[int, Field(gt=0)]] = Field(min_length=1)
+    """Name -> number of questions: the first of the data set, as a limit of the evaluation tool takes them, each once."""
+    max_tiles: tuple[Annotated[int, Field(ge=1, le=256)], ...] = ()
+    pixel_cap: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    token_cap: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Pixel caps in visual tokens."""
+    source_quality: tuple[Annotated[str, Field(pattern=r"^(native|[1-9][0-9]{1,4})$")], ...] = Field(default=("native",), min_length=1)
+    """native, or the long edge (px) to which a source image is reduced before its canvas is restored."""
+    pixels_per_token: float = Field(default=128.0, gt=0)
+    """Pixels of a reduced source that are worth one visual token."""
+    law: tuple[Law, ...] = ()
+    """Laws of this sweep; those of the study hold where it names none."""
+
+    @model_validator(mode="after")
+    def _sweeps_one_knob(self) -> Self:
+        given = {name: values for name in ("max_tiles", "pixel_cap", "token_cap") if (values := getattr(self, name))}
+        if len(given) != 1:
+            message = f"a sweep has one of max_tiles, pixel_cap and token_cap, not {' and '.join(given) or 'none'}"
+            raise ValueError(message)
+        for name, values in {**given, "source_quality": self.source_quality, "models": self.models}.items():
+            if len(set(values)) < len(values):
+                message = f"{name} repeats a value: {list(values)}"
+                raise ValueError(message)
         return self
 
 
@@ -113,11 +156,17 @@ class StudyPlan(_Strict):
     """Share of scored records without usable option confidences."""
     agreement: Share = 0.966
     """Share of records whose logit prediction equals the text prediction."""
+    token_limit_hits: Share = 0.0
+    """Share of scored records whose text runs into max_new_tokens."""
+    unparsed: Share = 0.0
+    """Share of scored records whose text names no option; they are wrong."""
+    latency: Latency | None = None
     difficulty: Difficulty = Difficulty()
     reference: Reference = Reference()
     benchmark: tuple[BenchmarkPlan, ...] = Field(min_length=1)
     law: tuple[Law, ...] = ()
     """Laws of this study; those of the paper's Table 7 hold where it names none."""
+    sweep: tuple[SweepPlan, ...] = ()
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
@@ -130,6 +179,18 @@ class StudyPlan(_Strict):
             raise ValueError(message)
         return self
 
+    @model_validator(mode="after")
+    def _models_have_a_grid(self) -> Self:
+        if self.models != "all" and not any(benchmark.input_sizes for benchmark in self.benchmark):
+            message = "models are named, but no benchmark has input_sizes (a [[sweep]] names its own models)"
+            raise ValueError(message)
+        return self
+
+    def described(self) -> dict[str, Any]:
+        """The plan as truth.json holds it; options that came later are in it only where they are used."""
+        later = ("token_limit_hits", "unparsed", "latency", "sweep")
+        return self.model_dump(mode="json", exclude={name for name in later if not getattr(self, name)})
+
     def scaled(self, factor: float) -> StudyPlan:
         """The same study with `factor` times as many questions per benchmark."""
         if not factor > 0:
@@ -139,7 +200,11 @@ class StudyPlan(_Strict):
             plan.model_copy(update={"questions": max(1, round(plan.questions * factor)), "repeated": round(plan.repeated * factor)})
             for plan in self.benchmark
         )
-        return self.model_copy(update={"benchmark": plans})
+        sweeps = tuple(
+            sweep.model_copy(update={"benchmarks": {name: max(1, round(count * factor)) for name, count in sweep.benchmarks.items()}})
+            for sweep in self.sweep
+        )
+        return self.model_copy(update={"benchmark": plans, "sweep": sweeps})
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 from dataclasses import dataclass, field
@@ -13,18 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 from tracker.errors import UsageError
 from tracker.simulate.answers import Answers, draw, shortfalls
 from tracker.simulate.cells import Study, study
+from tracker.simulate.companions import asked, labels_csv, study_toml
 from tracker.simulate.lmms_eval import Invocation, LmmsEvalWriter
 from tracker.simulate.native import NativeWriter
+from tracker.simulate.sweeps import SweepTruth
 from tracker.simulate.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tracker.catalog import Catalog
+    from tracker.simulate.answers import Shortfall
+    from tracker.simulate.cells import Cell
     from tracker.simulate.spec import StudyPlan
 
 Form = Literal["lmms_eval", "native", "both"]
-LABEL_SOURCE = "simulated"
 PARTIAL = ".partial"
 """Where a study is written until it is complete; left behind only by a kill."""
 
@@ -45,9 +46,13 @@ class Report:
 @dataclass(slots=True)
 class _Tally:
     cells: list[dict[str, Any]] = field(default_factory=list)
+    sweeps: SweepTruth = field(default_factory=SweepTruth)
     generations: int = 0
     failed: int = 0
     without_probabilities: int = 0
+    with_both_signals: int = 0
+    token_limit_hits: int = 0
+    unparsed: int = 0
     bytes: int = 0
 
     def add(self, answers: Answers) -> None:
@@ -56,6 +61,12 @@ class _Tally:
         self.generations += len(scored)
         self.failed += int(answers.failed.sum())
         self.without_probabilities += int((answers.logit_prediction[scored] < 0).sum())
+        self.with_both_signals += int(answers.both_signals.sum())
+        self.token_limit_hits += int(answers.at_limit.sum())
+        self.unparsed += int((answers.prediction[scored] < 0).sum())
+        if cell.setting is not None:
+            self.sweeps.add(answers, _numbers(answers))
+            return
         self.cells.append(
             {
                 "model": cell.model.name,
@@ -64,15 +75,24 @@ class _Tally:
                 "benchmark": cell.benchmark.name,
                 "input_size": cell.input_size,
                 "parameters": cell.model.parameters,
-                "visual_tokens": answers.mean_tokens,
-                "planted_error": answers.planted_error,
-                "mean_wrong_probability": float(answers.wrong_probability[scored].mean()) if scored.any() else None,
-                "generations": len(scored),
-                "n": int(scored.sum()),
-                "errors": int((scored & ~answers.correct).sum()),
-                "logit_agreement": int((answers.logit_prediction == answers.prediction)[scored].sum()),
+                **_numbers(answers),
             }
         )
+
+
+def _numbers(answers: Answers) -> dict[str, Any]:
+    """What was planted in a cell and drawn from it."""
+    scored, latency = answers.scored, answers.latency
+    return {
+        "visual_tokens": answers.mean_tokens,
+        "planted_error": answers.planted_error,
+        "mean_wrong_probability": float(answers.wrong_probability[scored].mean()) if scored.any() else None,
+        "generations": len(scored),
+        "n": int(scored.sum()),
+        "errors": int((scored & ~answers.correct).sum()),
+        "logit_agreement": int((answers.logit_prediction == answers.prediction)[answers.both_signals].sum()),
+        **({} if latency is None else {"latency_s": float(latency[scored].mean()) if scored.any() else None}),
+    }
 
 
 def simulate(
@@ -113,41 +133,36 @@ def simulate(
 
 def check(made: Study) -> None:
     """Refuse a study with a cell whose planted error is none. Failed generations move mean tokens a little: drawing checks again."""
-    for model in made.models:
-        for cell in made.cells_of(model):
-            rows = made.question_sets[cell.benchmark.name].rows
-            made.planted_error(cell, float(made.views(cell).tokens[rows].mean()))
+    for cell in made.cells:
+        made.planted_error(cell, made.views(cell).usable(made.rows(cell), cell.setting))
 
 
 def _write(made: Study, folder: Path, final: Path, form: Form, progress: Callable[[str], None] | None) -> Report:
-    cells = [cell for model in made.models for cell in made.cells_of(model)]
-    lacking = shortfalls(made, cells)
+    lacking = shortfalls(made, [cell for model in made.models for cell in made.cells_of(model)])
+    lacking |= shortfalls(made, list(made.swept), of="shortfalls of sweeps")
     lmms_eval = LmmsEvalWriter(folder / "lmms_eval", made.question_sets)
     native = NativeWriter(folder / "native", made.question_sets)
     trajectories, tally, order = Trajectories(made), _Tally(), 0
-    for model in made.models:
+    for name, cells in _files(made):
         runs: list[Answers] = []
-        for input_size, size_cells in _by_size(made.cells_of(model)):
-            drawn = [draw(made, cell, lacking[cell]) for cell in size_cells]
-            for answers in drawn:
-                tally.add(answers)
-                trajectories.add(answers)
+        for invoked in _invocations(cells):
+            drawn = _drawn(made, invoked, lacking, tally, trajectories)
             if form != "native":
-                tally.bytes += lmms_eval.write(Invocation(model, input_size, order), drawn)
+                tally.bytes += lmms_eval.write(Invocation(invoked[0], order), drawn)
             if form != "lmms_eval":
                 runs.extend(drawn)
             order += 1
         if runs:
-            tally.bytes += native.write(model, runs)
+            tally.bytes += native.write(name, runs)
         if progress:
-            progress(f"{model.name}: {tally.generations:,} generations")
+            progress(f"{name}: {tally.generations:,} generations")
     tally.bytes += (folder / "labels.csv").write_bytes(labels_csv(made).encode())
     tally.bytes += (folder / "study.toml").write_bytes(study_toml(made).encode())
     tally.bytes += (folder / "truth.json").write_bytes(json.dumps(_truth(made, tally, trajectories)).encode())
     return Report(
         folder=final,
-        models=len(made.models),
-        cells=len(tally.cells),
+        models=_models(made),
+        cells=len(tally.cells) + len(tally.sweeps),
         generations=tally.generations,
         failed=tally.failed,
         without_probabilities=tally.without_probabilities,
@@ -155,55 +170,53 @@ def _write(made: Study, folder: Path, final: Path, form: Form, progress: Callabl
     )
 
 
-def _by_size(cells: list[Any]) -> Iterator[tuple[int, list[Any]]]:
-    for size in dict.fromkeys(cell.input_size for cell in cells):
-        yield size, [cell for cell in cells if cell.input_size == size]
+def _files(made: Study) -> Iterator[tuple[str, list[Cell]]]:
+    """Native tables: the grid of each model, then the sweeps of each."""
+    for model in made.models:
+        yield model.name, made.cells_of(model)
+    for name in dict.fromkeys(cell.model.name for cell in made.swept):
+        yield f"{name} sweeps", [cell for cell in made.swept if cell.model.name == name]
 
 
-def labels_csv(made: Study) -> str:
-    """Domain and skill of every question that has labels."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["benchmark", "question_key", "scheme", "value", "source"])
-    for name, questions in made.question_sets.items():
-        if questions.template.labels:
-            for question in questions.questions:
-                writer.writerow([name, question.key, "domain", question.domain, LABEL_SOURCE])
-                writer.writerow([name, question.key, "skill", question.skill, LABEL_SOURCE])
-    return text.getvalue()
+def _invocations(cells: list[Cell]) -> Iterator[list[Cell]]:
+    """Cells that one call of the evaluation tool asks: the same place and the same limit on questions."""
+    calls: dict[tuple[str, int | None], list[Cell]] = {}
+    for cell in cells:
+        calls.setdefault((cell.place, cell.limit), []).append(cell)
+    yield from calls.values()
 
 
-def study_toml(made: Study) -> str:
-    """The study file that says how the folders map to the schema."""
-    questions = "\n".join(f"{json.dumps(benchmark.name)} = {benchmark.questions}" for benchmark in made.plan.benchmark)
-    return f"""# How trackr reads these folders: the input size is part of the path.
-labels = ["labels.csv"]
+def _drawn(made: Study, cells: list[Cell], lacking: dict[Cell, Shortfall], tally: _Tally, trajectories: Trajectories) -> list[Answers]:
+    """The runs of an invocation, counted; only the grid makes trajectories."""
+    drawn = [draw(made, cell, lacking[cell]) for cell in cells]
+    for answers in drawn:
+        tally.add(answers)
+        if answers.cell.setting is None:
+            trajectories.add(answers)
+    return drawn
 
-[questions]
-{questions}
 
-[[path]]
-pattern = '(?:^|/)px0*(?P<input_size>\\d+)/'
-input_mode = "fixed"
-"""
+def _models(made: Study) -> int:
+    return len({cell.model.name for cell in made.cells})
 
 
 def _truth(made: Study, tally: _Tally, trajectories: Trajectories) -> dict[str, Any]:
     slices = trajectories.truth()
     return {
         "seed": made.plan.seed,
-        "plan": made.plan.model_dump(mode="json"),
+        "plan": made.plan.described(),
         "counts": {
-            "models": len(made.models),
+            "models": _models(made),
             "cells": len(tally.cells),
             "generations": tally.generations,
             "failed": tally.failed,
             "scored": tally.generations - tally.failed,
             "without_probabilities": tally.without_probabilities,
-            "with_both_signals": tally.generations - tally.failed - tally.without_probabilities,
+            "with_both_signals": tally.with_both_signals,
             "trajectories": sum(part["trajectories"] for part in slices),
             "observations": sum(part["observations"] for part in slices),
-            "labelled_questions": sum(len(part.questions) for part in made.question_sets.values() if part.template.labels),
+            "labelled_questions": sum(len(places) for name, places in asked(made).items() if made.question_sets[name].template.labels),
+            **_later_counts(made, tally),
         },
         "regimes": _summed(slices, "regimes"),
         "expected_regimes": _summed(slices, "expected_regimes"),
@@ -217,7 +230,15 @@ def _truth(made: Study, tally: _Tally, trajectories: Trajectories) -> dict[str, 
         ],
         "cells": tally.cells,
         "trajectories": slices,
+        **({"sweeps": tally.sweeps.truth()} if made.swept else {}),
     }
+
+
+def _later_counts(made: Study, tally: _Tally) -> dict[str, int]:
+    """Counts of options that came later, where they are used."""
+    counts = {"token_limit_hits": tally.token_limit_hits, "unparsed": tally.unparsed}
+    used = {name: count for name, count in counts.items() if getattr(made.plan, name)}
+    return used | ({"sweep_cells": len(tally.sweeps)} if made.swept else {})
 
 
 def _summed(slices: list[dict[str, Any]], key: str) -> dict[str, int]:
