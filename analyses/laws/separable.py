@@ -110,7 +110,8 @@ class SeparableLaw:
         """Fit groups that share alpha and beta; arrays (groups, cells), or (problems, groups, cells) for many such problems at once.
 
         The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on. The search
-        is always the global one. A group without any weight takes no part. ValueError as in `fit`.
+        is always the global one (floors on the grid are chosen by descent, which may miss the optimum by some 1e-4 of the objective). A
+        group without any weight takes no part. ValueError as in `fit`.
         """
         target = self._target(error)
         stacked = target if target.ndim == 3 else target[None]
