@@ -12,7 +12,9 @@ from cli.options import json_option
 @click.command()
 @click.argument("study", required=False, type=click.Path(path_type=Path, dir_okay=False), metavar="[STUDY.toml]")
 @click.option(
-    "--preset", metavar="NAME", help="A study that ships with trackr: separable-law (the paper's grid, 650 cells) or demo (seconds)."
+    "--preset",
+    metavar="NAME",
+    help="A study that ships with trackr: separable-law (the paper's grid, 650 cells), demo (seconds), or sweeps (token sweeps; seconds).",
 )
 @click.option(
     "--out", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Folder to write; must be empty."
