@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
 
 from analyses.progress import report
-from tracker.errors import AnalysisError
+from tracker.errors import AnalysisError, UsageError
 from tracker.version import version
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ P = TypeVar("P")
 S = TypeVar("S")
 
 SCHEME = "dask://"
+START = "dask scheduler starts one; its workers need trackr installed"
 PATIENCE = 20.0
 """Seconds that a scheduler and its first worker are waited for."""
 
@@ -26,8 +30,8 @@ PATIENCE = 20.0
 def on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, executor: str) -> list[T]:
     """`[work(shared, piece) for piece in pieces]` on the workers of `dask://HOST:PORT`.
 
-    Raises AnalysisError where distributed is not installed, no scheduler or worker answers, a worker has no trackr or another
-    version, or workers are lost. Errors of a piece are raised as they are.
+    Raises UsageError for an address without host or port, AnalysisError where distributed is not installed, no scheduler or worker
+    answers, a worker has no trackr or another version, or workers are lost. Errors of a piece are raised as they are.
     """
     where = f"--executor {executor}"
     try:
@@ -35,12 +39,8 @@ def on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, ex
     except ModuleNotFoundError as err:
         message = "the Dask executor needs distributed, which is not installed"
         raise AnalysisError(message, where=where, hint="pip install 'trackr[dask]'") from err
-    try:
-        client = distributed.Client(executor.removeprefix(SCHEME), timeout=f"{PATIENCE}s")
-    except (OSError, ValueError) as err:
-        message = f"no Dask scheduler answers: {_line(err)}"
-        raise AnalysisError(message, where=where, hint="dask scheduler starts one; its workers need trackr installed") from err
-    with client:
+    _knock(distributed, executor, where)
+    with distributed.Client(executor.removeprefix(SCHEME), timeout=f"{PATIENCE}s") as client:
         _same_everywhere(client, where)
         sent = client.scatter(shared, broadcast=True, hash=False)
         futures = [client.submit(_work, work, sent, piece, pure=False) for piece in pieces]
@@ -54,6 +54,36 @@ def on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, ex
         except (distributed.KilledWorker, distributed.client.FutureCancelledError) as err:
             message = f"Dask lost its workers: {_line(err)}"
             raise AnalysisError(message, where=where, hint="is their memory short?") from err
+
+
+def _knock(distributed: Any, executor: str, where: str) -> None:
+    """A scheduler must answer: a client waits for minutes where somebody else listens, and leaves threads behind where nobody does."""
+    address = executor.removeprefix(SCHEME)
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        complete = bool(parts.hostname and parts.port)
+    except ValueError:
+        complete = False
+    if not complete:
+        message = f"expected dask://HOST:PORT, found {executor!r}"
+        raise UsageError(message, where="--executor")
+
+    async def ask() -> Any:
+        async with distributed.rpc(parts.geturl(), timeout=10 * PATIENCE) as scheduler:
+            return await scheduler.identity()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
+            found = thread.submit(lambda: asyncio.run(asyncio.wait_for(ask(), PATIENCE))).result()
+    except TimeoutError as err:
+        message = f"no Dask scheduler answers within {PATIENCE:g} s"
+        raise AnalysisError(message, where=where, hint=START) from err
+    except (OSError, ValueError, TypeError) as err:  # TypeError: TLS that is not set up
+        message = f"no Dask scheduler answers: {_line(err)}"
+        raise AnalysisError(message, where=where, hint=START) from err
+    if found["type"] != "Scheduler":
+        message = f"no Dask scheduler answers, but a {found['type'].lower()}"
+        raise AnalysisError(message, where=where, hint=START)
 
 
 def here() -> str:
