@@ -91,10 +91,13 @@ def sqlite_path(url: str) -> Path | None:
 
 
 def default_lake(url: str) -> Path:
-    """`lake/` beside a SQLite file, else a folder in the user's cache named by the URL without its password."""
+    """Beside a SQLite file, `lake/` for trackr.db and `NAME.lake/` for others, so that databases of one folder keep apart.
+
+    For other databases a folder in the user's cache, named by the URL without its password.
+    """
     path = sqlite_path(url)
     if path is not None:
-        return path.parent / "lake"
+        return path.parent / ("lake" if path.name == DEFAULT_DB.name else f"{path.stem}.lake")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "trackr" / hashlib.sha256(mask(url).encode()).hexdigest()[:16]
 

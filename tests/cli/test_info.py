@@ -31,6 +31,19 @@ def test_before_anything_is_there(trackr: Trackr, tmp_path: Path) -> None:
     assert not (tmp_path / ".trackr").exists()
 
 
+def test_databases_of_one_folder_have_lakes_of_their_own(trackr: Trackr, tmp_path: Path) -> None:
+    write_rows(tmp_path / "a.jsonl", run_rows(n=4))
+    write_rows(tmp_path / "b.jsonl", run_rows(n=7))
+    for name, file in (("trackr.db", "a.jsonl"), ("other.db", "b.jsonl")):
+        trackr("ingest", file, "--db", name)
+    assert [trackr("query", "select count(*) n from answers", "--db", name, "--json").json() for name in ("trackr.db", "other.db")] == [
+        [{"n": 4}],
+        [{"n": 7}],
+    ]
+    lakes = [trackr("info", "--json", "--db", name).json()["lake"]["folder"] for name in ("trackr.db", "other.db")]
+    assert lakes == [str(tmp_path / "lake"), str(tmp_path / "other.lake")]
+
+
 def test_counts_and_versions(trackr: Trackr, database_url: str, tmp_path: Path) -> None:
     write_rows(tmp_path / "a.jsonl", run_rows(n=4, domain="D"))
     options = ["--db", database_url, "--lake", str(tmp_path / "elsewhere")]
