@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from analyses.observations import Configurations, Questions
+    from analyses.ceiling.observations import Configurations, Questions
 
 
 def places(needles: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

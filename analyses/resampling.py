@@ -13,8 +13,8 @@ import numpy as np
 
 from analyses.clusters import Rebuilt, draw
 from analyses.executor import LOCAL, run_pieces
-from analyses.law_fits import ZERO
 from analyses.laws.separable import clipped
+from analyses.laws.solutions import ZERO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

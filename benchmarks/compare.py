@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 
 from analyses.clusters import Clusters
-from analyses.compare_pairs import measure
-from analyses.compare_panel import panel
-from analyses.compare_tables import p_values
+from analyses.compare.pairs import measure
+from analyses.compare.panel import panel
+from analyses.compare.tables import p_values
 from analyses.paired import holm
 
 MODELS, QUESTIONS, DRAWS = 100, 10_000, 1_000

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 AT_BOUND = 1e-6
 """An exponent is at a bound when it is this near to it, relative to the bound."""
 
+ZERO = 1e-8
+"""A term that nowhere in its group exceeds this error is no term: its amplitude is zero and its exponent undetermined (ours)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solutions:

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from analyses.allocate import Parameters, run
-from analyses.allocate_groups import SOLVED, GroupAllocation
-from analyses.allocate_tables import allocations_table, directions_table, elasticities_table, headline_of
+from analyses.allocate.groups import SOLVED, GroupAllocation
+from analyses.allocate.tables import allocations_table, directions_table, elasticities_table, headline_of
 from analyses.cells import Groups
 from analyses.laws.cost import CostLaw, fit_cost
 from analyses.parameters import checked

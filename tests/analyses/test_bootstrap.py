@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.stats import bootstrap as scipy_bootstrap
 
 from analyses.bootstrap import Parameters, run
-from analyses.bootstrap_pair import delta_bic
+from analyses.bootstrap.pair import delta_bic
 from analyses.cells import CellParameters, Groups, fittable, study_of_cells
 from analyses.clusters import Clusters, ClusterSums, cluster_sums, draw
 from analyses.laws import CoupledLaw, SeparableLaw, bic

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analyses.ceiling import Parameters, run
-from analyses.regimes import REGIMES
+from analyses.ceiling.regimes import REGIMES
 from tests.analyses import messy, naive
 from tests.analyses.planted import PlantedSession, session, study
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import tracker
 from analyses.ceiling import Parameters, run
+from analyses.ceiling.regimes import REGIMES
 from analyses.cohort import bindings, statement
-from analyses.regimes import REGIMES
 from cli.commands.analyses import analyses
 from cli.main import main
 from tests.analyses import naive

@@ -12,9 +12,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from analyses.clusters import Clusters
-from analyses.compare_pairs import Pairs, measure, smallest_detectable
-from analyses.compare_panel import panel
-from analyses.compare_tables import p_values
+from analyses.compare.pairs import Pairs, measure, smallest_detectable
+from analyses.compare.panel import panel
+from analyses.compare.tables import p_values
 from analyses.paired import holm
 
 
@@ -258,8 +258,8 @@ def test_one_image_has_no_interval_and_a_replicate_without_a_common_question_is_
 def test_blocks_and_panels_change_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     credit = binary(17, sides=5, missing=0.05)
     whole = compare(credit)
-    monkeypatch.setattr("analyses.compare_pairs.NUMBERS_AT_A_TIME", 1)
-    monkeypatch.setattr("analyses.compare_pairs.CHUNK", 7)
+    monkeypatch.setattr("analyses.compare.pairs.NUMBERS_AT_A_TIME", 1)
+    monkeypatch.setattr("analyses.compare.pairs.CHUNK", 7)
     for name in Pairs.__slots__:
         assert getattr(compare(credit), name) == pytest.approx(getattr(whole, name), nan_ok=True)
 

@@ -11,8 +11,9 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import linregress
 
-from analyses import cost, cost_flops
+from analyses import cost
 from analyses.cost import Parameters, run
+from analyses.cost import flops as cost_flops
 from analyses.plot import figure, svg
 from tests.analyses import planted
 from tests.analyses.catalogued import catalogued

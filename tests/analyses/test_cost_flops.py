@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analyses import cost_flops
+from analyses.cost import flops as cost_flops
 from tracker.catalog import load, vision
 
 LANGUAGE = {"layers": 3, "width": 32, "heads": 4, "kv_heads": 2, "head_width": 16}

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analyses.exponent_summary import Exponents, balance, one_exponent
 from analyses.exponents import Parameters, run
+from analyses.exponents.summary import Exponents, balance, one_exponent
 from analyses.plot import svg
 from tests.analyses.known import known
 from tests.analyses.lawlike import LAWS, answer, noisy

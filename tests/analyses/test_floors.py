@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from analyses.cells import CellParameters, study_of_cells
-from analyses.floors import Parameters, high, means_table, near_zero, run, tasks_table
+from analyses.floors import Parameters, run
+from analyses.floors.analysis import high, means_table, near_zero, tasks_table
 from analyses.laws import SeparableLaw
 from analyses.plot import save_plot
 from tests.analyses.known import known

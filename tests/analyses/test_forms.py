@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from scipy.optimize import nnls
 
 from analyses.forms import Parameters, run
-from analyses.forms_fits import COEFFICIENTS, FORMS, laws_of
+from analyses.forms.fits import COEFFICIENTS, FORMS, laws_of
 from analyses.laws import CoupledLaw, Floor, MultiplicativeLaw, PNormLaw, SeparableLaw, bic
 from analyses.laws.floor import GRID_VALUES
 from analyses.plot import save_plot

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from analyses.cells import CellParameters, study_of_cells
 from analyses.clusters import cluster_sums, draw
 from analyses.holdout import Parameters, run
-from analyses.holdout_fits import accuracy
+from analyses.holdout.fits import accuracy
 from analyses.laws import BoundedLaw, CoupledLaw, SeparableLaw
 from analyses.laws.separable import clipped
 from tests.analyses.known import known

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analyses.law_tables import excess_kurtosis
+from analyses.law.tables import excess_kurtosis
 from analyses.laws import SeparableLaw
 from analyses.plot import svg
 from tests.analyses.known import known

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from analyses.law import Parameters
-from analyses.law_bounded import rank_correlation
+from analyses.law.bounded import rank_correlation
 from analyses.laws import BoundedLaw, SeparableLaw
 from analyses.laws.separable import clipped
 from analyses.plot import svg

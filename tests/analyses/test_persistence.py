@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from analyses.ceiling import Parameters, run
-from analyses.regimes import sweep_table
-from analyses.sensitivity import DELTA, ETA, TAU, TAU_NORMALISED
+from analyses.ceiling.regimes import sweep_table
+from analyses.ceiling.sensitivity import DELTA, ETA, TAU, TAU_NORMALISED
 from tests.analyses import messy, naive
 from tests.analyses.known import known
 from tests.analyses.planted import session

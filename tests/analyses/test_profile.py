@@ -16,8 +16,8 @@ from analyses.grouping import Factor
 from analyses.parameters import checked
 from analyses.plot import figure, svg
 from analyses.profile import Parameters, run
-from analyses.profile_axes import N_DOMINATED, R_DOMINATED, TIED, dominant, level_means
-from analyses.profile_tables import Profile, headline_of, largest_table, profiles_table, regimes_table, sizes_table
+from analyses.profile.axes import N_DOMINATED, R_DOMINATED, TIED, dominant, level_means
+from analyses.profile.tables import Profile, headline_of, largest_table, profiles_table, regimes_table, sizes_table
 from tests.analyses import planted
 from tests.analyses.known import known
 from tests.analyses.planted import session

@@ -16,8 +16,8 @@ from analyses.laws import SeparableLaw
 from analyses.laws.allocation import allocate
 from analyses.laws.cost import fit_cost
 from analyses.regret import Parameters, run
-from analyses.regret_decisions import RULES
-from analyses.regret_tables import shares_within, summary
+from analyses.regret.decisions import RULES
+from analyses.regret.tables import shares_within, summary
 from tests.analyses.known import known
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 from tracker.errors import AnalysisError

@@ -17,7 +17,7 @@ from analyses import paired_bootstrap
 from analyses.paired_bootstrap import bootstrap_intervals, bootstrap_means
 from analyses.plot import save_plot
 from analyses.sweep import Parameters, run
-from analyses.sweep_settings import lowest_quality, quality_name
+from analyses.sweep.settings import lowest_quality, quality_name
 from tests.analyses.known import known
 from tests.analyses.planted import session
 from tests.analyses.sweeps import paired_credits, sweep_rows

@@ -17,8 +17,9 @@ from analyses.cells import study_of_cells
 from analyses.clusters import cluster_sums, draw
 from analyses.laws import SeparableLaw
 from analyses.plot import save_plot
-from analyses.taxonomy import Parameters, run, sub_cells
-from analyses.taxonomy_tables import marginals_table
+from analyses.taxonomy import Parameters, run
+from analyses.taxonomy.analysis import sub_cells
+from analyses.taxonomy.tables import marginals_table
 from tests.analyses.known import known
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 from tracker.errors import AnalysisError

@@ -1,0 +1,56 @@
+"""Options of analyses that fit the separable law to groups, and cells as points of such fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from analyses.cells import CellParameters
+from analyses.law.fits import Points
+from analyses.laws import SeparableLaw
+from analyses.laws.separable import BOX
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from analyses.cells import CellStudy
+
+
+class FitParameters(CellParameters):
+    """Floor, search range and optimizer of the separable law."""
+
+    floor: Literal["grid", "continuous", "free"] = Field(
+        default="grid",
+        description="error floor: grid (the 55 values of the paper), continuous (0.001 to 0.999), free (an intercept of any sign)",
+    )
+    box: tuple[float, float] = Field(default=BOX, description="search range of both exponents, such as 0.05,3")
+    optimizer: Literal["global", "paper"] = Field(
+        default="global", description="global: exact search over the exponents; paper: Nelder-Mead from 16 starts"
+    )
+
+    @field_validator("box")
+    @classmethod
+    def _ordered(cls, box: tuple[float, float]) -> tuple[float, float]:
+        if not 0 < box[0] < box[1]:
+            message = "expected two positive numbers, the lower first"
+            raise ValueError(message)
+        return box
+
+    def law(self, reference: tuple[float, float]) -> SeparableLaw:
+        """The law that the options ask for."""
+        return SeparableLaw(alpha=self.box, beta=self.box, floor=self.floor, reference=reference, optimizer=self.optimizer)
+
+
+def points_of(study: CellStudy, keep: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64] | None = None) -> Points:
+    """The cells of a study as points of N and visual tokens, with equal weights if none are given."""
+    cells, (reference_n, reference_r) = study.cells, study.reference
+    return Points(
+        groups=study.groups,
+        axes={"N": cells.parameters / reference_n, "R": cells.tokens / reference_r},
+        reference={"N": reference_n, "R": reference_r},
+        error=cells.error,
+        weights=np.ones(len(cells)) if weights is None else weights,
+        keep=keep,
+    )
