@@ -6,16 +6,22 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from analyses.result import Result
+    from analyses.result import Result, Table
 
 
 def save_csv(result: Result, folder: Path) -> list[Path]:
-    """Write `<folder>/<table>.csv` for every table, full precision, empty for a missing value."""
+    """Write `<folder>/<table>.csv` for every table of a result, full precision, empty for a missing value."""
+    return save_tables(result.tables, folder)
+
+
+def save_tables(tables: Mapping[str, Table], folder: Path) -> list[Path]:
+    """Write `<folder>/<table>.csv` for every table."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, table in result.tables.items():
+    for name, table in tables.items():
         path = folder / f"{name}.csv"
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import datetime
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,14 +52,20 @@ def list_(location: Location, name: str | None, *, as_json: bool) -> None:
 
 @analyses.command()
 @click.argument("identity", metavar="ID", type=ROW_ID)
+@click.option("--csv", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write one CSV file per table into DIR.")
 @store_options
 @json_option
-def show(location: Location, identity: int, *, as_json: bool) -> None:
+def show(location: Location, identity: int, csv: Path | None, *, as_json: bool) -> None:
     """Show one stored result."""
+    from analyses.export import save_tables
     from analyses.store import show as stored_result
+    from analyses.store import tables_of
 
     with closing(_database(location)) as db:
         row = stored_result(db, identity)
+    if csv is not None:
+        save_tables(tables_of(row), csv)
+        click.echo(f"trackr: wrote {csv}", err=True)
     if as_json:
         click.echo(json.dumps(_plain(row), ensure_ascii=False))
         return
@@ -77,9 +85,44 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     for row in rows:
         shares = [(name, value) for name, value in row["headline"].items() if isinstance(value, float)][:HEADLINES]
         numbers = ", ".join(f"{name} {number(value, headline_kind(value))}" for name, value in shares)
-        cohort = "  own cohort" if row["parameters"].get("cohort") else ""
-        where = f"  where {' '.join(row['parameters']['where'].split())}" if row["parameters"].get("where") else ""
-        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {row['name']}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}{cohort}{where}"
+        yield f"{row['id']:>4}  {_minute(row['created_at'])}  {_command(row)}  {row['cohort_rows']:,} rows of data version {row['data_version']}  {numbers}"
+
+
+def _command(row: Mapping[str, Any]) -> str:
+    """The analysis with what was chosen in it, nearly as it was typed."""
+    usual = _defaults(row["name"])
+    chosen = {name: value for name, value in row["parameters"].items() if value != usual.get(name)}
+    words = [row["name"]]
+    for name, value in chosen.items():
+        if name == "cohort":
+            words.append("--cohort (own SQL)")
+        elif name in usual:
+            words.append(f"--{name.replace('_', '-')} {' '.join(_spelled(value).split())}")
+        else:
+            words.append(_spelled(value).replace(",", " "))
+    return " ".join(words)
+
+
+@cache
+def _defaults(name: str) -> dict[str, Any]:
+    """Options of an analysis with their defaults, as JSON keeps them; arguments without option are not among them."""
+    from analyses.registry import find
+    from analyses.result import plain
+    from tracker.errors import UsageError
+
+    try:
+        fields = find(name).load().Parameters.model_fields
+    except UsageError:  # of another version of trackr
+        return {}
+    return {
+        field: plain(info.get_default(call_default_factory=True))
+        for field, info in fields.items()
+        if not (isinstance(info.json_schema_extra, dict) and info.json_schema_extra.get("argument"))
+    }
+
+
+def _spelled(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _described(row: Mapping[str, Any]) -> Iterator[str]:

@@ -142,6 +142,11 @@ def test_results_are_stored_listed_and_shown(store: Store) -> None:
     assert listed.stdout.splitlines()[0].split()[0] == identity
     shown = store.call("analyses", "show", identity)
     assert outcome.stdout.strip() in shown.stdout
+    assert " ceiling --seed 5  " in listed.stdout.splitlines()[0]
+    store.call("analyses", "show", identity, "--csv", store.folder / "shown")
+    store.call("analyze", "ceiling", "--seed", "5", "--no-save", "--csv", store.folder / "made")
+    made = {path.name: path.read_text() for path in (store.folder / "made").iterdir()}
+    assert made == {path.name: path.read_text() for path in (store.folder / "shown").iterdir()}
     assert "    from answers\n" in shown.stdout
     assert [word for word in listed.stdout.splitlines()[0].split() if word in REGIMES] == ["easy", "scaling_bound", "ceiling_bound"]
     assert store.json("analyses", "show", identity)["parameters"]["seed"] == 5

@@ -118,6 +118,8 @@ class Fields:
 def _nearest(value: str, known: Iterable[str]) -> str | None:
     import difflib
 
+    if value == "parameters":
+        return 'the size of a model is that of its backbone: [backbones.NAME] with parameters and source, and backbone = "NAME"'
     near = difflib.get_close_matches(value, list(known), n=1)
     return f"did you mean {near[0]}?" if near else None
 
