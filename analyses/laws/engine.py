@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Box = tuple[float, float]
 
 NAMES = ("e", "a", "alpha", "b", "beta", "objective")
-CHUNK = 256
+CHUNK = 512
 """Fits whose starts are polished together."""
 
 

@@ -26,7 +26,7 @@ ENOUGH = 1e-10
 """The step that promises less than this share of the objective is the last one."""
 NOISE = 1e-15
 """Rounding error of an objective, relative to the sum of squares of y."""
-PIECE = 256
+PIECE = 512
 """Rows of the problem that are followed together."""
 
 

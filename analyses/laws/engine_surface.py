@@ -99,16 +99,17 @@ def minima(surface: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt
 
     A point is a minimum if none of its eight neighbours is lower; of equal neighbours the first is it.
     """
-    _, rows, columns = surface.shape
-    padded = np.full((len(surface), rows + 2, columns + 2), np.inf)
-    padded[:, 1:-1, 1:-1] = surface
     lowest = np.ones(surface.shape, dtype=bool)
-    for down in range(3):
-        for along in range(3):
-            if (down, along) == (1, 1):
-                continue
-            other = padded[:, down : down + rows, along : along + columns]
-            lowest &= surface < other if (down, along) < (1, 1) else surface <= other
+    ahead, behind, whole = slice(1, None), slice(None, -1), slice(None)
+    for later, earlier in (
+        ((ahead, whole), (behind, whole)),
+        ((whole, ahead), (whole, behind)),
+        ((ahead, ahead), (behind, behind)),
+        ((ahead, behind), (behind, ahead)),
+    ):
+        falls = surface[:, *later] < surface[:, *earlier]
+        lowest[:, *later] &= falls
+        lowest[:, *earlier] &= ~falls
     fit, i, j = np.nonzero(lowest)
     order = np.lexsort((surface[fit, i, j], fit))
     fit, i, j = fit[order], i[order], j[order]
