@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from analyses import choices
 from analyses.folds import Folds, fitted_groups, make_folds
 from analyses.holdout.fits import fold_fits
 from analyses.laws.allocation import allocate, degenerate
+from analyses.laws.separable import BoundedLaw, separable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -225,7 +227,7 @@ class _Places:
     def direct(self, solutions: Solutions, fold: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Direct selection by the fit of each decision's fold."""
         n, r = self.of(self.market.n) / self.market.reference[0], self.of(self.market.r) / self.market.reference[1]
-        return choices.direct(solutions.take(fold).predict(n, r), self.feasible)
+        return choices.direct(order_of(solutions.take(fold), n, r), self.feasible)
 
     def choose(
         self, solutions: Solutions | None, fold: npt.NDArray[np.int64], cost_law: CostLaw, *, in_sample: bool
@@ -246,6 +248,15 @@ class _Places:
         projected = choices.projection(n, r, self.feasible, optimum, ranges)
         fallback = projected < 0
         return {"direct": selected, "projection": np.where(fallback, selected, projected), **static}, fallback
+
+
+def order_of(solutions: Solutions, n: npt.NDArray[np.float64], r: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """What is lowest where the predicted error is: for the bounded law the argument of its logistic link.
+
+    Beyond the cells of a fit the link saturates, and candidates whose predicted errors are all 1 in floating point would be equal.
+    """
+    scale = dataclasses.replace(solutions, function=separable) if solutions.law == BoundedLaw.name else solutions
+    return scale.predict(n, r)
 
 
 def optimum_of(

@@ -12,11 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from analyses import choices
-from analyses.laws import SeparableLaw
+from analyses.laws import SeparableLaw, Solutions
 from analyses.laws.allocation import allocate
 from analyses.laws.cost import fit_cost
+from analyses.laws.separable import bounded
 from analyses.regret import Parameters, run
-from analyses.regret.decisions import RULES
+from analyses.regret.decisions import RULES, order_of
 from analyses.regret.tables import shares_within, summary
 from tests.analyses.known import known
 from tests.analyses.planted import PlantedLaw, planted_cells, session
@@ -44,6 +45,22 @@ def chosen(result: Result, rule: str | None = None) -> list[dict[str, Any]]:
     """The choices of a rule (of all), each with its decision."""
     about = {row["decision"]: row for row in result.tables["decisions"].rows()}
     return [about[row["decision"]] | row for row in result.tables["choices"].rows() if rule in (None, row["rule"])]
+
+
+def test_a_saturated_link_still_orders_candidates() -> None:
+    """Far below its smallest backbone a bounded law predicts 1 for every candidate; the one with most tokens is still best."""
+    bounds = {"alpha": (0.05, 10.0), "beta": (0.05, 10.0)}
+    values = {"e": -2.0, "a": 1e-6, "alpha": 10.0, "b": 0.5, "beta": 0.3}
+    solutions = Solutions(
+        law="bounded",
+        parameters={name: np.array([value]) for name, value in values.items()},
+        objective=np.zeros(1),
+        bounds=bounds,
+        function=bounded,
+    )
+    n, r = np.full((1, 3), 0.1), np.array([[0.1, 1.0, 10.0]])
+    assert (solutions.predict(n, r) == 1).all()
+    assert choices.direct(order_of(solutions, n, r), np.ones((1, 3), dtype=bool)).tolist() == [2]
 
 
 # ---- rules against a naive second implementation ------------------------------------------------
