@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from analyses.ceiling.grid import grid_table
 from analyses.ceiling.halves import halves_table
+from analyses.ceiling.images import clusters_of
 from analyses.ceiling.matched import match
 from analyses.ceiling.observations import load, series_names
 from analyses.ceiling.persistence import Margins, core_table, criteria, gains_table, groups_table, mean, persistence_table, quartiles_table
@@ -81,6 +82,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         materialised(session.connection, sql, parameters.model_dump(), columns=COLUMNS, where=origin(parameters)),
     ):
         data = load(session, parameters, records=parameters.records, tokens=parameters.tokens)
+        cluster = clusters_of(session, data.questions)[data.trajectories.question]
         grid = grid_table(session, parameters.question, data.questions) if parameters.question and len(data.trajectories) else None
         engine = session.connection.execute("select version()").fetchone()
     if not len(data.trajectories):
@@ -99,7 +101,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     usable = fixed.take(~np.isnan(fixed.compute))
     regimes = regime_of(data.trajectories.accuracy, cutoff=parameters.cutoff, easy=parameters.easy)
     matched = match(data, usable)
-    tables = _tables(data, fixed, usable, matched, regimes, parameters)
+    tables = _tables(data, fixed, usable, matched, regimes, cluster, parameters)
     if grid is not None:
         tables["grid"] = grid
     return Result(
@@ -120,14 +122,20 @@ def run(session: StarSession, parameters: Parameters) -> Result:
 
 
 def _tables(
-    data: Data, fixed: Observations, usable: Observations, matched: Matched, regimes: npt.NDArray[np.int64], parameters: Parameters
+    data: Data,
+    fixed: Observations,
+    usable: Observations,
+    matched: Matched,
+    regimes: npt.NDArray[np.int64],
+    cluster: npt.NDArray[np.int64],
+    parameters: Parameters,
 ) -> dict[str, Table]:
     labels = data.trajectories.labels
     margins = Margins(tau=parameters.tau, tau_normalised=parameters.tau_normalised, delta=parameters.delta, eta=parameters.eta)
     met = criteria(matched, margins)
     series = series_names(data.configurations).tolist()
     return {
-        "regimes": shares_table(regimes, labels, unique(parameters.by)),
+        "regimes": shares_table(regimes, cluster, labels, unique(parameters.by)),
         "sweep": sweep_table(data.trajectories.accuracy),
         "gains": gains_table(matched, regimes, cutoff=parameters.cutoff, delta=parameters.delta),
         "halves": halves_table(fixed, data.trajectories, series, cutoff=parameters.cutoff, easy=parameters.easy),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyses.grouping import above, below
-from analyses.intervals import wilson
+from analyses.intervals import clustered_wilson
 from analyses.result import Column, Table
 
 if TYPE_CHECKING:
@@ -28,13 +28,16 @@ def regime_of(accuracy: npt.NDArray[np.float64], *, cutoff: float, easy: float) 
     return np.where(np.isnan(accuracy), -1, regimes).astype(np.int64)
 
 
-def shares_table(regimes: npt.NDArray[np.int64], labels: Mapping[str, Factor], by: Sequence[str]) -> Table:
-    """Shares of the regimes over all trajectories and by each label, with 95% Wilson intervals."""
-    groups: list[tuple[str, str | None, npt.NDArray[np.int64]]] = [("all", "all", regimes)]
+def shares_table(regimes: npt.NDArray[np.int64], cluster: npt.NDArray[np.int64], labels: Mapping[str, Factor], by: Sequence[str]) -> Table:
+    """Shares of the regimes over all trajectories and by each label, with 95% intervals over the image clusters of the trajectories."""
+    groups: list[tuple[str, str | None, npt.NDArray[np.bool_]]] = [("all", "all", np.ones(len(regimes), dtype=bool))]
     for name in by:
-        groups += [(name, value, regimes[labels[name].codes == code]) for code, value in enumerate(labels[name].labels)]
-    counts = np.array([np.bincount(members, minlength=len(REGIMES)) for _, _, members in groups])
+        groups += [(name, value, labels[name].codes == code) for code, value in enumerate(labels[name].labels)]
+    hits = regimes[:, None] == np.arange(len(REGIMES))
+    counts = np.array([hits[members].sum(axis=0) for _, _, members in groups])
     total = counts.sum(axis=1)
+    ends = [clustered_wilson(hits[members], cluster[members]) for _, _, members in groups]
+    lowest, highest = (np.array([end[side] for end in ends]) for side in (0, 1))
     data: dict[str, Sequence[object]] = {
         "by": [by for by, _, _ in groups],
         "value": [value for _, value, _ in groups],
@@ -47,12 +50,12 @@ def shares_table(regimes: npt.NDArray[np.int64], labels: Mapping[str, Factor], b
     ]
     with np.errstate(invalid="ignore"):
         for code, name in enumerate(REGIMES):
-            low, high = wilson(counts[:, code], total)
-            data |= {name: (counts[:, code] / total).tolist(), f"{name}_low": low.tolist(), f"{name}_high": high.tolist()}
+            low, high = lowest[:, code].tolist(), highest[:, code].tolist()
+            data |= {name: (counts[:, code] / total).tolist(), f"{name}_low": low, f"{name}_high": high}
             columns += [
                 Column(name, f"share of trajectories that are {name}", "share"),
-                Column(f"{name}_low", "low end of its 95% Wilson interval", "share"),
-                Column(f"{name}_high", "high end of its 95% Wilson interval", "share"),
+                Column(f"{name}_low", "low end of its 95% interval over image clusters", "share"),
+                Column(f"{name}_high", "high end of its 95% interval over image clusters", "share"),
             ]
     return Table.of("Regimes: shares of trajectories by mean accuracy", columns, data)
 

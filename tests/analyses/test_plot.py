@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def test_report_shows_tables_warnings_and_provenance(result: Result) -> None:
     assert result.cohort.digest in page
     assert "from answers" in page
     for table in result.tables.values():
-        assert f"<h2>{table.title}</h2>" in page
+        assert f"<h2>{html.escape(table.title)}</h2>" in page
     assert page.count("<svg") >= 1
 
 
