@@ -45,6 +45,10 @@ class Counts:
         """Questions with the same tokens at every size; false where one is missing."""
         return np.asarray((self.tokens == self.tokens[:, :1]).all(axis=1))
 
+    def falls(self) -> npt.NDArray[np.bool_]:
+        """Questions with fewer tokens at some size than at the size before; false where one of the two is missing."""
+        return np.asarray((self.tokens[:, 1:] < self.tokens[:, :-1]).any(axis=1))
+
     def only(self, keep: npt.NDArray[np.bool_]) -> Counts:
         """Some of the questions."""
         return Counts(

@@ -30,6 +30,7 @@ def unchanged_table(counts: Sequence[Counts]) -> Table:
         Column("questions", "questions with visual tokens at every one of them (times models, where these are taken together)", "count"),
         Column("ends", "share of these with the same visual tokens at the smallest and the largest size", "share"),
         Column("all", "share with the same visual tokens at every size", "share"),
+        Column("falling", "share with fewer visual tokens at some size than at the size before", "share"),
     )
     rows: dict[str, list[Any]] = {column.name: [] for column in columns}
     for series in dict.fromkeys(one.series for one in counts):
@@ -47,9 +48,9 @@ def unchanged_table(counts: Sequence[Counts]) -> Table:
 
 def _unchanged(rows: dict[str, list[Any]], counts: Sequence[Counts], **labels: str | None) -> None:
     complete = int(sum(one.complete.sum() for one in counts))
-    ends, every = (
-        int(sum((same & one.complete).sum() for one, same in zip(counts, sames, strict=True)))
-        for sames in ([one.same_at_ends() for one in counts], [one.same_at_all() for one in counts])
+    ends, every, falling = (
+        int(sum((which & one.complete).sum() for one, which in zip(counts, some, strict=True)))
+        for some in ([one.same_at_ends() for one in counts], [one.same_at_all() for one in counts], [one.falls() for one in counts])
     )
     values = {
         **labels,
@@ -59,6 +60,7 @@ def _unchanged(rows: dict[str, list[Any]], counts: Sequence[Counts], **labels: s
         "questions": complete,
         "ends": ends / complete if complete else None,
         "all": every / complete if complete else None,
+        "falling": falling / complete if complete else None,
     }
     for name, value in values.items():
         rows[name].append(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from itertools import pairwise
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ def test_a_count_that_comes_back_is_unchanged_at_the_ends_alone() -> None:
             some = list(expected[row["model"], row["benchmark"]].values())
             assert row["ends"] == fmean(one[0] == one[-1] for one in some)
             assert row["all"] == fmean(len(set(one)) == 1 for one in some)
+            assert row["falling"] == fmean(any(b < a for a, b in pairwise(one)) for one in some)
     tile = next(row for row in result.tables["unchanged"].rows() if row["model"] == "Tile-1")
     assert tile["ends"] > tile["all"] > 0
 
