@@ -5,6 +5,8 @@ select
     answers.configuration_id,
     answers.repetition,
     answers.attempt,
+    answers.counts,
+    answers.credit::double as credit,
     answers.prediction,
     answers.gold,
     q.text

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from analyses.clusters import draw
 from analyses.compare.panel import HALF_DIGIT, own, sums_by_cluster, uneven_block
 from analyses.intervals import Z
+from analyses.paired import FEW, sign_flip
 from analyses.progress import report
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Pairs:
     """Mean absolute difference."""
     variance: Floats
     """Variance of the mean difference with image clusters drawn within strata."""
+    differing: Whole
+    """Clusters whose differences do not add up to 0."""
+    flipped: Floats
+    """Exact p of flipping the signs of the clusters' differences; NaN where more than FEW clusters differ."""
     low: Floats
     high: Floats
 
@@ -81,24 +86,39 @@ class Sides:
     high: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Mean differences of pairs on one panel."""
+
+    clusters: Whole
+    difference: Floats
+    """NaN where a pair has no common question."""
+    replicates: Floats
+    """Pairs x replicates."""
+
+
 def measure(panels: Sequence[Panel], clusters: Clusters, pairs: tuple[Whole, Whole], *, draws: int, seed: int) -> list[tuple[Pairs, Sides]]:
     """Compare the pairs (i, j) of sides on each of the panels, with the same resampled clusters for all of them.
 
     Intervals are 95% percentile intervals of the cluster bootstrap; NaN without draws and for fewer than two clusters. One BLAS thread: no thread count changes a digit.
     """
     with threadpool_limits(1):
-        works = [_Work(one, clusters, draws) for one in panels]
-        for first in range(0, draws, CHUNK):
-            report("resampling", first, draws)
-            weights = draw(clusters, seed, range(first, min(first + CHUNK, draws)))
-            for work in works:
-                work.resample(slice(first, first + len(weights)), weights)
-        answers = [(work.pairs(*pairs), work.sides()) for work in works]
-        report("resampling", draws, draws)
-    return answers
+        return [(work.pairs(*pairs), work.sides()) for work in resampled(panels, clusters, draws=draws, seed=seed)]
 
 
-class _Work:
+def resampled(panels: Sequence[Panel], clusters: Clusters, *, draws: int, seed: int) -> list[Work]:
+    """The panels with their sums over clusters in every replicate, the same clusters for all panels."""
+    works = [Work(one, clusters, draws) for one in panels]
+    for first in range(0, draws, CHUNK):
+        report("resampling", first, draws)
+        weights = draw(clusters, seed, range(first, min(first + CHUNK, draws)))
+        for work in works:
+            work.resample(slice(first, first + len(weights)), weights)
+    report("resampling", draws, draws)
+    return works
+
+
+class Work:
     """Sums of one panel over clusters, once and per replicate."""
 
     def __init__(self, one: Panel, clusters: Clusters, draws: int) -> None:
@@ -131,10 +151,25 @@ class _Work:
 
     def pairs(self, i: Whole, j: Whole) -> Pairs:
         """Each pair over its common questions."""
-        parts = [self._block(i[rows], j[rows]) for rows in self._rows(len(i))]
+        parts = [self._block(i[rows], j[rows]) for rows in self.blocks(len(i))]
         return Pairs(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Pairs.__slots__})
 
-    def _rows(self, pairs: int) -> Iterator[slice]:
+    def apart(self, i: Whole, j: Whole) -> Apart:
+        """Mean difference of each pair, once and per replicate."""
+        a, b, present = uneven_block(self.panel, i, j)
+        n = self.panel.even.shape[1] + present.sum(axis=1)
+        counts = sums_by_cluster(present, self.place, len(self.uneven))
+        sums = sums_by_cluster(a - b, self.place, len(self.uneven))
+        shared = np.count_nonzero(self.count[self.uneven] + counts, axis=1) + np.count_nonzero(np.delete(self.count, self.uneven))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return Apart(
+                clusters=shared,
+                difference=((self.panel.even[i] - self.panel.even[j]).sum(axis=1) + (a - b).sum(axis=1)) / n,
+                replicates=(self.resampled[i] - self.resampled[j] + self._resampled(sums)) / (self.size + self._resampled(counts)),
+            )
+
+    def blocks(self, pairs: int) -> Iterator[slice]:
+        """Pairs whose arrays are in memory at a time."""
         width = max(self.draws, self.panel.even.shape[1], self.panel.units.shape[1], len(self.clusters), 1)
         size = max(1, NUMBERS_AT_A_TIME // width)
         for first in range(0, max(pairs, 1), size):
@@ -154,6 +189,8 @@ class _Work:
         size[:, self.uneven] += counts
         low, high = self._interval(self.resampled[i] - self.resampled[j] + self._resampled(sums), self.size + self._resampled(counts))
         side_sums, shared = even.sum(axis=1), np.count_nonzero(size, axis=1)
+        differing = np.abs(total) > HALF_DIGIT
+        few = differing.sum(axis=1) <= FEW
         with np.errstate(invalid="ignore", divide="ignore"):
             return Pairs(
                 n=n,
@@ -166,6 +203,8 @@ class _Work:
                 square=sum((np.einsum("pq,pq->p", part, part) for part in apart), np.zeros(len(i))) / n,
                 absolute=sum((np.abs(part).sum(axis=1) for part in apart), np.zeros(len(i))) / n,
                 variance=self._variance(total, size, n),
+                differing=differing.sum(axis=1),
+                flipped=np.array([sign_flip(row[mask]) if one else np.nan for row, mask, one in zip(total, differing, few, strict=True)]),
                 low=np.where(shared < 2, np.nan, low),
                 high=np.where(shared < 2, np.nan, high),
             )
@@ -188,19 +227,22 @@ class _Work:
         return resampled
 
     def _interval(self, numerator: Floats, denominator: Floats) -> tuple[Floats, Floats]:
-        """Percentiles of the ratio in each row; a replicate that holds none of a row's questions is left out of it."""
-        if not self.draws:
-            return np.full(len(numerator), np.nan), np.full(len(numerator), np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = numerator / denominator
-        empty = np.isnan(ratio).any(axis=1)
-        ends = np.full((2, len(ratio)), np.nan)
-        ends[:, ~empty] = np.quantile(ratio[~empty], LEVELS, axis=1, overwrite_input=True)
-        for row in np.flatnonzero(empty).tolist():
-            known = ratio[row][~np.isnan(ratio[row])]
-            if len(known):
-                ends[:, row] = np.quantile(known, LEVELS)
-        return ends[0], ends[1]
+            return percentiles(numerator / denominator)
+
+
+def percentiles(replicates: Floats) -> tuple[Floats, Floats]:
+    """Ends of the 95% interval of each row; a replicate that is NaN (it holds none of a row's questions) is left out of its row."""
+    if not replicates.shape[1]:
+        return np.full(len(replicates), np.nan), np.full(len(replicates), np.nan)
+    empty = np.isnan(replicates).any(axis=1)
+    ends = np.full((2, len(replicates)), np.nan)
+    ends[:, ~empty] = np.quantile(replicates[~empty], LEVELS, axis=1, overwrite_input=True)
+    for row in np.flatnonzero(empty).tolist():
+        known = replicates[row][~np.isnan(replicates[row])]
+        if len(known):
+            ends[:, row] = np.quantile(known, LEVELS)
+    return ends[0], ends[1]
 
 
 def _binary(values: Floats) -> Marks:

@@ -27,7 +27,12 @@ SETTINGS = (
 )  # fmt: skip
 RUN = "run:"
 NONE = "null"
+EACH = "@*"
+"""What follows a model whose configurations are each a side."""
 SHOWN = 30
+FEW_SHOWN = 5
+LONG = 40
+"""Characters of a setting's value in a headline."""
 _NEXT = re.compile(rf",(?=\s*(?:{'|'.join(SETTINGS)})\s*=)")
 
 
@@ -37,6 +42,7 @@ class Configurations:
 
     ids: npt.NDArray[np.int64]
     model: list[str]
+    fingerprint: list[str]
     settings: list[dict[str, str | None]]
 
     def models(self) -> list[str]:
@@ -47,12 +53,22 @@ class Configurations:
         """Positions of a model's configurations."""
         return [place for place, name in enumerate(self.model) if name == model]
 
-    def described(self, places: Sequence[int]) -> str:
-        """The settings in which some configurations differ, for a message."""
-        varying = [name for name in SETTINGS if len({self.settings[place][name] for place in places}) > 1]
-        texts = [spelled({name: self.settings[place][name] for name in varying}) for place in places]
-        more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-        return "; ".join(text or "one without other settings" for text in texts[:SHOWN]) + more
+    def varying(self, places: Sequence[int]) -> list[str]:
+        """The settings in which some configurations differ."""
+        return [name for name in SETTINGS if len({self.settings[place][name] for place in places}) > 1]
+
+    def by_settings(self, places: Sequence[int], names: Sequence[str]) -> dict[str, list[int]]:
+        """Some configurations by some of their settings, in the settings' order."""
+        by: dict[str, list[int]] = {}
+        for place in sorted(places, key=lambda place: [natural(self.settings[place][name]) for name in names]):
+            by.setdefault(spelled({name: self.settings[place][name] for name in names}), []).append(place)
+        return by
+
+    def described(self, places: Sequence[int], among: Sequence[int] | None = None, shown: int = SHOWN) -> str:
+        """Some configurations by the settings in which they (or those that they are among) differ, for a message."""
+        texts = list(self.by_settings(places, self.varying(places if among is None else among)))
+        more = f" and {len(texts) - shown} more" if len(texts) > shown else ""
+        return "; ".join(text or "one without other settings" for text in texts[:shown]) + more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +93,7 @@ def load_configurations(session: StarSession) -> Configurations:
     return Configurations(
         ids=np.ma.getdata(columns["configuration_id"])[order],
         model=[str(text["model"][row]) for row in order],
+        fingerprint=[str(text["fingerprint"][row]) for row in order],
         settings=[{name: _text(text[name][row]) for name in SETTINGS} for row in order],
     )
 
@@ -91,15 +108,29 @@ def find_sides(session: StarSession, names: Sequence[str], there: Configurations
     else:
         aliases = select(session.connection, statement("compare_aliases"), where="models")
         spellings = dict(zip(aliases["alias"].tolist(), aliases["name"].tolist(), strict=True))
-        sides = [_side(name.strip(), there, runs, spellings) for name in names]
+        sides = [side for name in names for side in _sides(name.strip(), there, runs, spellings)]
     if len(sides) < 2:
         message = f"only {sides[0].name} is here; a comparison needs two"
-        raise UsageError(message, hint="name two or more models or configurations, or none for all: " + _listed(there.models()))
+        raise UsageError(
+            message,
+            hint="name two or more models or configurations, none for all models, or MODEL@* for every configuration of one: "
+            + _listed(there.models()),
+        )
     twice = [name for name in (side.name for side in sides) if [side.name for side in sides].count(name) > 1]
     if twice:
         message = f"{twice[0]} is named twice"
         raise UsageError(message, hint="MODEL@SETTING=VALUE chooses among the configurations of a model")
     return sides
+
+
+def _sides(name: str, there: Configurations, runs: dict[int, int], spellings: dict[str, str]) -> list[Side]:
+    """One side, or every configuration of `MODEL@*`; those that differ in no setting stay together."""
+    model = _model(name.removesuffix(EACH), there, spellings) if name.endswith(EACH) else None
+    if model is None:
+        return [_side(name, there, runs, spellings)]
+    places = there.of(model)
+    by = there.by_settings(places, there.varying(places))
+    return [Side(name=f"{model}@{text}" if text else model, configurations=tuple(some)) for text, some in by.items()]
 
 
 def _side(name: str, there: Configurations, runs: dict[int, int], spellings: dict[str, str]) -> Side:
@@ -176,15 +207,33 @@ def axes_of(sides: Sequence[Side], there: Configurations) -> tuple[str, ...]:
 def differing(sides: Sequence[Side], there: Configurations, axes: Sequence[str]) -> list[str]:
     """Warnings of settings that are fixed within every side and differ between sides."""
     warnings = []
-    for name in SETTINGS:
-        values = [there.settings[side.configurations[0]][name] for side in sides]
-        if name not in axes and len(set(values)) > 1:
-            by: dict[str | None, list[str]] = {}
-            for side, value in zip(sides, values, strict=True):
-                by.setdefault(value, []).append(side.name)
+    for name, values in _fixed(sides, there, axes).items():
+        by: dict[str | None, list[str]] = {}
+        for side, value in zip(sides, values, strict=True):
+            by.setdefault(value, []).append(side.name)
+        if len(by) > 1:
             parts = [f"{NONE if value is None else value} ({_listed(names, 3)})" for value, names in by.items()]
-            warnings.append(f"{name} differs between sides: {', '.join(parts)}")
+            warnings.append(f"{name} differs between sides: {_listed(parts, FEW_SHOWN)}")
     return warnings
+
+
+def fixed(sides: Sequence[Side], there: Configurations, axes: Sequence[str]) -> str | None:
+    """The settings that do not vary within any side, one value where all sides have it, else those of the sides in order."""
+    parts = []
+    for name, values in _fixed(sides, there, axes).items():
+        distinct = [NONE if value is None else _short(value) for value in dict.fromkeys(values)]
+        if distinct != [NONE]:
+            parts.append(f"{name}={' | '.join(distinct[:FEW_SHOWN])}{' | ...' if len(distinct) > FEW_SHOWN else ''}")
+    return ", ".join(parts) or None
+
+
+def _fixed(sides: Sequence[Side], there: Configurations, axes: Sequence[str]) -> dict[str, list[str | None]]:
+    return {name: [there.settings[side.configurations[0]][name] for side in sides] for name in SETTINGS if name not in axes}
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= LONG else line[: LONG - 3] + "..."
 
 
 def _listed(names: Sequence[str], shown: int = SHOWN) -> str:
@@ -197,3 +246,10 @@ def _text(value: Any) -> str | None:
 
 def _number(value: str | None) -> float:
     return -1.0 if value is None else float(value)
+
+
+def natural(value: str | None) -> tuple[int, float, str]:
+    """Order of settings: none, numbers by size, words by letter."""
+    if value is None:
+        return 0, 0.0, ""
+    return (1, float(value), "") if value.replace(".", "", 1).isdecimal() else (2, 0.0, value)
