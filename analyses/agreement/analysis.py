@@ -80,8 +80,14 @@ def _warnings(counts: Counts) -> list[str]:
     n = counts.numbers
     scored = n["scored"].sum()
     warnings = []
+    ranked = int(n["one_signal"].sum())
+    if ranked:
+        warnings.append(
+            f"{ranked:,} of {int(scored):,} scored records hold option scores and no generated text: their prediction is the option of the best "
+            "score, a signal that would be compared with itself; they are left out of agreement and accuracy by signal"
+        )
     for name, what in (("with_text", "text predictions"), ("with_logit", "logit predictions")):
-        if scored and not n[name].sum():
+        if scored and not n[name].sum() and not (ranked and name == "with_logit"):
             warnings.append(f"no scored record has {what}: agreement is empty")
     if n["both_signals"].sum() and not n["right_with_gold"].sum():
         warnings.append("no right answer stands beside a reference answer: accuracy by signal is empty")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TEXT = ("benchmark", "suite", "series", "family", "model", "task", "category", "domain", "skill")
 NUMBERS = (
-    "records", "scored", "unscored", "failed", "credit", "with_text", "with_logit", "both_signals", "agree", "right_with_gold",
+    "records", "scored", "unscored", "failed", "credit", "with_text", "with_logit", "one_signal", "both_signals", "agree", "right_with_gold",
     "right_as_gold", "judged", "credit_judged", "logit_right", "only_text_right", "only_logit_right", "without_option", "counted", "limited",
     "at_limit", "at_limit_without_option",
 )  # fmt: skip

@@ -24,7 +24,10 @@ COLUMNS = (
     Column("unscored", "records that were answered and have no credit", "count"),
     Column("failed", "records that failed", "count"),
     Column("accuracy", "mean credit of the scored records", "share"),
-    Column("both_signals", "scored records with a text and a logit prediction", "count"),
+    Column(
+        "one_signal", "scored records whose prediction is the option of the best score: no text was generated, nothing to compare", "count"
+    ),
+    Column("both_signals", "scored records with a text and a logit prediction, those of one_signal left out", "count"),
     Column("agree", "of these, those whose two predictions are the same", "count"),
     Column("agreement", "their share", "share"),
     Column("agreement_low", "low end of its 95% Wilson interval", "share"),
@@ -74,7 +77,8 @@ def summary(counts: Counts, members: Marks) -> dict[str, Any]:
     n = {name: float(values[members].sum()) for name, values in counts.numbers.items()}
     low, high = wilson(n["agree"], n["both_signals"])
     whole = {
-        name: int(n[name]) for name in ("records", "scored", "unscored", "failed", "both_signals", "agree", "judged", "without_option")
+        name: int(n[name])
+        for name in ("records", "scored", "unscored", "failed", "one_signal", "both_signals", "agree", "judged", "without_option")
     }
     judged = {name: int(n[name]) if n["judged"] else None for name in ("only_text_right", "only_logit_right")}
     limit = {name: int(n[name]) if n["limited"] else None for name in ("at_limit", "at_limit_without_option")}
@@ -99,7 +103,7 @@ def headline_of(counts: Counts) -> dict[str, Any]:
     """The numbers of A.5."""
     every = summary(counts, np.ones(len(counts), dtype=bool))
     shown = (
-        "records", "scored", "unscored", "failed", "both_signals", "agree", "agreement", "accuracy_text", "accuracy_logit", "without_option",
+        "records", "scored", "unscored", "failed", "one_signal", "both_signals", "agree", "agreement", "accuracy_text", "accuracy_logit", "without_option",
         "at_limit", "at_limit_share", "at_limit_without_option",
     )  # fmt: skip
     return {"runs": int(counts.run.max()) + 1} | {name: every[name] for name in shown}

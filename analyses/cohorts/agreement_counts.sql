@@ -1,10 +1,22 @@
 -- What happened to the records of each run and label of its questions. Blank text is no text; case and blanks around do not tell predictions apart.
+-- A record with option scores and without any generation was scored by likelihood: its prediction is the option of the best score.
 with said as (
-    select r.run_id, coalesce(q.same_as_id, q.id) as question_id, r.repetition, r.attempt
+    select distinct r.run_id, coalesce(q.same_as_id, q.id) as question_id, r.repetition, r.attempt
     from records r
     join questions q on q.id = r.question_id
     where nullif(trim(r.prediction), '') is null
       and nullif(trim(r.response), '') is not null
+),
+
+ranked as (
+    select distinct r.run_id, coalesce(q.same_as_id, q.id) as question_id, r.repetition, r.attempt
+    from records r
+    join questions q on q.id = r.question_id
+    where r.logit_prediction is not null
+      and r.prediction is not null
+      and (r.generated_tokens is null or r.generated_tokens <= 0)
+      and r.option_scores is not null
+      and nullif(trim(r.response), '') is null
 ),
 
 judged as (
@@ -23,7 +35,8 @@ judged as (
         cohort.status,
         cohort.credit,
         upper(nullif(trim(cohort.prediction), '')) as prediction,
-        upper(nullif(trim(cohort.logit_prediction), '')) as logit_prediction,
+        ranked.run_id is not null as ranked,
+        case when ranked.run_id is null then upper(nullif(trim(cohort.logit_prediction), '')) end as logit_prediction,
         upper(nullif(trim(cohort.gold), '')) as gold,
         cohort.generated_tokens,
         configurations.max_new_tokens,
@@ -31,6 +44,7 @@ judged as (
     from cohort
     join configurations on configurations.id = cohort.configuration_id
     left join said using (run_id, question_id, repetition, attempt)
+    left join ranked using (run_id, question_id, repetition, attempt)
 )
 
 select
@@ -42,6 +56,7 @@ select
     coalesce(sum(credit::decimal(18, 12)), 0)::double as credit,
     count(prediction) filter (credit is not null) as with_text,
     count(logit_prediction) filter (credit is not null) as with_logit,
+    count(*) filter (credit is not null and ranked) as one_signal,
     count(*) filter (credit is not null and prediction is not null and logit_prediction is not null) as both_signals,
     count(*) filter (credit is not null and prediction = logit_prediction) as agree,
     count(*) filter (credit = 1 and prediction is not null and gold is not null) as right_with_gold,

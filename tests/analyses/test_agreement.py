@@ -25,10 +25,23 @@ Row = dict[str, Any]
 
 def agreement(rows: list[Row], **options: Any) -> Result:
     planted = compared.store(rows)
-    frame = pd.DataFrame(rows)[["run_id", "question_id", "repetition", "attempt", "prediction", "response"]].astype(object)
+    columns = [
+        "run_id",
+        "question_id",
+        "repetition",
+        "attempt",
+        "prediction",
+        "logit_prediction",
+        "option_scores",
+        "generated_tokens",
+        "response",
+    ]
+    frame = pd.DataFrame(rows).reindex(columns=columns).astype(object)
     planted.connection.register("given", frame.where(frame.notna(), None))
     planted.connection.execute("""create or replace table records as select run_id::bigint as run_id, question_id::bigint as question_id,
-        repetition::integer as repetition, attempt::integer as attempt, prediction::varchar as prediction, response::varchar as response from given""")
+        repetition::integer as repetition, attempt::integer as attempt, prediction::varchar as prediction,
+        logit_prediction::varchar as logit_prediction, option_scores::varchar as option_scores,
+        generated_tokens::bigint as generated_tokens, response::varchar as response from given""")
     return run(planted, Parameters(**options))
 
 
@@ -73,7 +86,9 @@ def counted(rows: list[Row]) -> Row:
         return (row[name] or "").strip().upper()
 
     scored = [row for row in rows if row["credit"] is not None]
-    both = [row for row in scored if text(row, "prediction") and text(row, "logit_prediction")]
+    silent = [row for row in scored if row.get("option_scores") and not text(row, "response") and not row["generated_tokens"]]
+    single = {id(row) for row in silent if row["prediction"] is not None and row["logit_prediction"] is not None}
+    both = [row for row in scored if text(row, "prediction") and text(row, "logit_prediction") and id(row) not in single]
     judged = [row for row in both if text(row, "gold")]
     limited = [row for row in rows if row["generated_tokens"] is not None and row["max_new_tokens"] is not None]
     at_limit = [row for row in limited if row["generated_tokens"] >= row["max_new_tokens"]]
@@ -85,6 +100,7 @@ def counted(rows: list[Row]) -> Row:
         "unscored": sum(row["credit"] is None and row["status"] != "failed" for row in rows),
         "failed": sum(row["credit"] is None and row["status"] == "failed" for row in rows),
         "accuracy": sum(row["credit"] for row in scored) / len(scored),
+        "one_signal": len(single),
         "both_signals": len(both),
         "agree": sum(text(row, "prediction") == text(row, "logit_prediction") for row in both),
         "agreement": sum(text(row, "prediction") == text(row, "logit_prediction") for row in both) / len(both),
@@ -128,6 +144,51 @@ def test_counts_equal_loops_over_the_records(gaps: bool) -> None:
     )
     assert result.headline["runs"] == 8
     assert result.cohort.rows == len(rows)
+
+
+def test_records_ranked_by_option_scores_are_no_second_signal() -> None:
+    """Where nothing was generated the prediction is the option of the best score; text or tokens make it a signal of its own."""
+    scores = {"option_scores": "[-1.0, -2.0]"}
+    kinds = (
+        scores | {"response": None, "generated_tokens": None},
+        scores | {"response": " ", "generated_tokens": 0},
+        scores | {"response": None, "generated_tokens": 3},
+        scores,
+        {"response": None, "generated_tokens": None},
+    )
+    rows = [row | kinds[place % 5] for place, row in enumerate(records(10, gaps=False))]
+    result = agreement(rows, by=("benchmark",))
+    expected = counted(rows)
+    assert expected["one_signal"] == 96
+    for name in expected:
+        assert result.tables["pooled"].rows()[0][name] == pytest.approx(expected[name])
+    assert result.headline["one_signal"] == 96
+    assert any(warning.startswith("96 of 240 scored records hold option scores and no generated text") for warning in result.warnings)
+
+
+def test_runs_of_likelihoods_alone_have_no_agreement() -> None:
+    ranked = {"option_scores": "[-1.0, -2.0]", "response": None, "generated_tokens": None}
+    result = agreement([row | ranked | {"prediction": row["logit_prediction"]} for row in records(11, gaps=False)])
+    assert (result.headline["both_signals"], result.headline["agreement"], result.headline["accuracy_logit"]) == (0, None, None)
+    assert not any("no scored record has logit predictions" in warning for warning in result.warnings)
+    for name in result.charts:
+        result.charts[name].to_dict()
+
+
+def test_the_chart_pools_the_configurations_of_a_model_on_a_benchmark() -> None:
+    rows = records(12)
+    layers = agreement(rows).charts["models"].to_dict()["layer"]
+    ticks, dots = (layers[place]["data"]["values"] for place in (0, 2))
+    assert len(ticks) == 8
+    for dot in dots:
+        expected = counted([row for row in rows if (row["model"], row["benchmark"]) == (dot["model"], dot["lane"])])
+        interval = proportion_confint(expected["agree"], expected["both_signals"], method="wilson")
+        assert (dot["agreement"], dot["low"], dot["high"]) == pytest.approx((expected["agreement"], *interval))
+    assert len(dots) == 4
+    many = [row | {"benchmark": f"B{row['question_id'] % 20:02d}"} for row in records(13)]
+    lanes = {dot["lane"] for dot in agreement(many).charts["models"].to_dict()["layer"][2]["data"]["values"]}
+    assert len(lanes) == 8
+    assert "others" in lanes
 
 
 def test_limits_are_counted_one_by_one() -> None:

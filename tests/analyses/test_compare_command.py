@@ -107,4 +107,5 @@ def test_agreement_equals_the_simulated_truth(store: Store) -> None:
 
 def test_help_names_what_a_side_can_be(store: Store) -> None:
     text = " ".join(store.call("analyze", "compare", "--help").stdout.split())
-    assert "[MODEL | MODEL@SETTING=VALUE | run:ID]..." in text
+    assert "[MODEL | MODEL@SETTING=VALUE | MODEL@* | run:ID]..." in text
+    assert "repeatable or comma-separated" in text
