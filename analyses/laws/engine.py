@@ -20,6 +20,7 @@ from analyses.laws.engine_floors import GridFloors
 from analyses.laws.engine_polish import polish, profile
 from analyses.laws.engine_problem import Problem
 from analyses.laws.engine_surface import Surface, grid_of
+from analyses.laws.limits import checked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,8 +59,10 @@ def fit_shared_many(
     """
     target = np.asarray(y, dtype=float)
     fits, groups, cells = target.shape
+    if not fits * groups:
+        return {name: np.zeros((fits, groups)) for name in NAMES}
     flat = [None if one is None else np.broadcast_to(np.asarray(one, dtype=float), target.shape).reshape(-1, cells) for one in (n, r, w)]
-    search = Search(Problem.of(flat[0], flat[1], target.reshape(-1, cells), flat[2]), alpha, beta, floor, groups)
+    search = Search(Problem.of(flat[0], flat[1], target.reshape(-1, cells), flat[2], groups), alpha, beta, floor, groups)
     found = search.answer(*search.run())
     return {name: values.reshape(fits, groups) for name, values in found.items()}
 
@@ -69,10 +72,7 @@ class Search:
 
     def __init__(self, problem: Problem, alpha: Box, beta: Box, floor: Floor, groups: int = 1) -> None:
         """`alpha` and `beta` are the box (low == high holds an exponent); each `groups` rows of the problem share their exponents."""
-        for name, (low, high) in (("alpha", alpha), ("beta", beta)):
-            if not 0 < low <= high < np.inf:
-                message = f"bounds of {name} must be positive, finite and in order, not {low}, {high}"
-                raise ValueError(message)
+        checked(alpha=alpha, beta=beta)
         self.problem, self.floor, self.groups = problem, floor, groups
         self.grids = grid_of(alpha), grid_of(beta)
         self.box = np.log([alpha, beta]).T
@@ -142,12 +142,13 @@ class Search:
         alpha, beta = np.clip(np.exp(x), *self.edges).T
         u, v = problem.n.columns(rows, alpha)[0], problem.r.columns(rows, beta)[0]
         residual = problem.y[rows] + (problem.mean[rows] - inner.e)[:, None] - inner.a[:, None] * u - inner.b[:, None] * v
-        objective = (residual**2 * problem.weights(rows)).sum(axis=1)
+        with np.errstate(over="ignore"):
+            objective = (residual**2 * problem.weights(rows)).sum(axis=1) * problem.unit[rows]
         empty = problem.total[rows] == 0
         middle = np.sqrt(self.edges[0] * self.edges[1])
         alpha = np.where(self._all((inner.a == 0) | problem.n.single[rows] | empty), middle[0], alpha)
         beta = np.where(self._all((inner.b == 0) | problem.r.single[rows] | empty), middle[1], beta)
-        a, b = inner.a * np.exp(alpha * problem.n.unit[rows]), inner.b * np.exp(beta * problem.r.unit[rows])
+        a, b = _scaled(inner.a, alpha * problem.n.unit[rows]), _scaled(inner.b, beta * problem.r.unit[rows])
         unfitted = {"e": empty, "a": empty, "b": empty, "alpha": self._all(empty), "beta": self._all(empty)}
         values = dict(zip(NAMES, (inner.e, a, alpha, b, beta, objective), strict=True))
         return {
@@ -158,6 +159,12 @@ class Search:
     def _all(self, flags: Any) -> Any:
         """For each row whether it holds for all groups of its fit."""
         return np.repeat(flags.reshape(-1, self.groups).all(axis=1), self.groups)
+
+
+def _scaled(amplitude: Any, log: Any) -> Any:
+    """amplitude exp(log), 0 where the amplitude is; infinity where that is no float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(amplitude == 0, 0.0, amplitude * np.exp(log))
 
 
 def lowest(fit: Any, value: Any, fits: int) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyses.laws.axes import Axis, MeanPowerAxis, MomentAxis, PowerAxis
+from analyses.laws.limits import checked_shapes, checked_weights, unit_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,9 +27,11 @@ class Problem:
     yy: npt.NDArray[np.float64]
     """Weighted sum of squares of `y`: (F,)."""
     w: npt.NDArray[np.float64]
-    """Weights: (F or 1, C)."""
+    """Weights in units of `unit`: (F or 1, C)."""
     total: npt.NDArray[np.float64]
     """Their sum: (F,)."""
+    unit: npt.NDArray[np.float64]
+    """Near the largest weight, so that the size of weights does not matter; the same for fits that share exponents: (F,)."""
 
     def __len__(self) -> int:
         """Number of fits."""
@@ -39,8 +42,8 @@ class Problem:
         return self.w if len(self.w) == 1 else self.w[rows]
 
     @classmethod
-    def of(cls, n: Any, r: Any, y: npt.ArrayLike, w: npt.ArrayLike | None) -> Problem:
-        """Check and prepare: n, r, y, w of shape (C,) or (F, C), n and r maybe `MomentAxis`.
+    def of(cls, n: Any, r: Any, y: npt.ArrayLike, w: npt.ArrayLike | None, groups: int = 1) -> Problem:
+        """Check and prepare: n, r, y, w of shape (C,) or (F, C), n and r maybe `MomentAxis`; each `groups` rows share exponents.
 
         ValueError that names the array if its values are not finite (n, r: not positive; w: negative) in a cell with weight, or if the
         shapes do not agree.
@@ -52,19 +55,20 @@ class Problem:
             for name, axis in (("n", n), ("r", r))
         }
         shapes = {"error": target.shape, "weights": weights.shape} | {name: _rows(axis.shape) for name, axis in axes.items()}
-        fits = _common(shapes)
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            message = "weights must be finite and not negative"
-            raise ValueError(message)
+        fits = checked_shapes(shapes)[0]
+        checked_weights(weights)
         kept = weights > 0
         _check("error", target, kept, positive=False)
         for name, axis in axes.items():
             if not isinstance(axis, MomentAxis):
                 _check(name, axis, kept, positive=True)
-        return cls._ready(axes, target, weights, fits)
+        unit = np.ones(1) if w is None else unit_of(weights.reshape(-1, 1 if len(weights) == 1 else groups, weights.shape[1]), (1, 2))
+        unit = unit if len(weights) == 1 else unit.repeat(groups)
+        return cls._ready(axes, target, weights / unit[:, None], np.broadcast_to(unit, fits))
 
     @classmethod
-    def _ready(cls, axes: dict[str, Any], y: npt.NDArray[np.float64], w: npt.NDArray[np.float64], fits: int) -> Problem:
+    def _ready(cls, axes: dict[str, Any], y: npt.NDArray[np.float64], w: npt.NDArray[np.float64], unit: npt.NDArray[np.float64]) -> Problem:
+        fits = len(unit)
         y = np.where(w > 0, y, 0.0)
         y = np.ascontiguousarray(np.broadcast_to(y, (fits, y.shape[1])))
         total = np.broadcast_to(_dot(w, np.ones_like(w)), fits)
@@ -75,7 +79,7 @@ class Problem:
         made = {
             name: MeanPowerAxis(axis, fits) if isinstance(axis, MomentAxis) else PowerAxis(axis, w, fits) for name, axis in axes.items()
         }
-        return cls(made["n"], made["r"], centred, mean, _dot(centred, centred * w), w, total)
+        return cls(made["n"], made["r"], centred, mean, _dot(centred, centred * w), w, total, unit)
 
 
 def _dot(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -85,18 +89,6 @@ def _dot(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[
 
 def _rows(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if len(shape) == 2 else (1, *shape)
-
-
-def _common(shapes: dict[str, tuple[int, ...]]) -> int:
-    """Number of fits that the shapes agree on."""
-    try:
-        fits, _ = np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        fits = -1
-    if fits < 0 or len({shape[1] for shape in shapes.values()}) > 1:
-        message = "shapes do not agree: " + ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        raise ValueError(message)
-    return int(fits)
 
 
 def _check(name: str, values: npt.NDArray[np.float64], kept: npt.NDArray[np.bool_], *, positive: bool) -> None:
