@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BINS = 32
 COLORS = ("#0072b2", "#e69f00", "#c1272d")
 LARGEST_FACETS = 12
+ANSWERED = {"right": "#b9d9f0", "in part": "#e3e3b4", "wrong": "#f5c9a8"}
 LONGEST_ANSWER, SHOWN_ANSWERS = 8, 3
 TITLES = {"easy": "easy", "scaling_bound": "scaling bound", "ceiling_bound": "ceiling bound"}
 
@@ -86,11 +87,13 @@ def quartiles(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> a
 
 
 def shares(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> alt.Chart:
-    """Regime shares by suite and series."""
+    """Regime shares by suite, series and task, as far as there are such labels."""
     del matched
     rows: list[dict[str, Any]] = []
-    for by in ("suite", "series"):
+    for by in ("suite", "series", "task"):
         factor = data.trajectories.labels[by]
+        if factor.labels == [None]:
+            continue
         for code, value in enumerate(factor.labels):
             members = regimes[factor.codes == code]
             rows += [
@@ -109,7 +112,7 @@ def shares(data: Data, matched: Matched, regimes: npt.NDArray[np.int64]) -> alt.
         .mark_bar()
         .encode(
             x=alt.X("share:Q", title="share of trajectories", stack="zero", scale=alt.Scale(domain=[0, 1])),
-            y=alt.Y("group:N", title=None, sort=alt.EncodingSortField("order", op="min")),
+            y=alt.Y("group:N", title="suite, series, task", sort=alt.EncodingSortField("order", op="min")),
             color=_regime_color(),
             order=alt.Order("rank:Q"),
             tooltip=["group:N", "regime:N", "share:Q", "trajectories:Q"],
@@ -131,19 +134,27 @@ def answers(grid: Table) -> Any:
             "question": question,
             "model": model,
             "size": size,
-            "credit": float(np.mean([row["credit"] for row in members])),
+            "credit": (credit := float(np.mean([row["credit"] for row in members]))),
+            "answered": "right" if credit >= 1 else "wrong" if credit <= 0 else "in part",
             "answer": " ".join((row["prediction"] or "-")[:LONGEST_ANSWER] for row in members[:SHOWN_ANSWERS]),
         }
         for (question, model, size), members in cells.items()
     ]
     sizes = sorted({row["size"] for row in rows}, key=lambda size: (not size.isdecimal(), int(size) if size.isdecimal() else 0, size))
+    seen = {row["answered"] for row in rows}
     base = alt.Chart().encode(
         x=alt.X("size:N", sort=sizes, title="input size (px)", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("model:N", sort=list(dict.fromkeys(row["model"] for row in rows)), title=None),
+        y=alt.Y("model:N", sort=list(dict.fromkeys(row["model"] for row in rows)), title="model"),
         tooltip=["question:N", "model:N", "size:N", "answer:N", "credit:Q"],
     )
     squares = base.mark_rect(stroke="white").encode(
-        color=alt.Color("credit:Q", title="credit", scale=alt.Scale(domain=[0, 1], range=["#f5c9a8", "#b9d9f0"]))
+        color=alt.Color(
+            "answered:N",
+            title="answer",
+            scale=alt.Scale(
+                domain=[name for name in ANSWERED if name in seen], range=[ANSWERED[name] for name in ANSWERED if name in seen]
+            ),
+        )
     )
     letters = base.mark_text(fontSize=10).encode(text="answer:N")
     layered = alt.layer(squares, letters).properties(width=alt.Step(44), height=alt.Step(16))

@@ -42,7 +42,7 @@ def law(cells: Cells, fitted: CostLaw, cost: npt.NDArray[np.float64]) -> Any:
         .encode(
             x=alt.X("predicted:Q", title="kappa N^p R^q, FLOP per answer", scale=scale, axis=axis),
             y=alt.Y("cost:Q", title="cost of the cell, FLOP per answer", scale=scale, axis=axis),
-            color=alt.Color("series:N", title="series", scale=alt.Scale(range=list(COLORS))),
+            color=alt.Color("series:N", title="series", scale=alt.Scale(range=list(COLORS)), legend=alt.Legend(symbolOpacity=1)),
             tooltip=["cell:N", "cost:Q", "predicted:Q"],
         )
     )
@@ -61,7 +61,7 @@ def growth(paths: Sequence[GroupPath], weights: Sequence[float]) -> Any:
                 {"group": path.name, "family": path.family or "none", "weight": f"{weights[place]:g}", "N": slopes.N, "R": slopes.R}
             )
     high = max([0.1, *(max(row["N"], row["R"]) for row in rows)]) * 1.08
-    low = min([0.0, *(min(row["N"], row["R"]) for row in rows)])
+    low = min([0.0, *(min(row["N"], row["R"]) for row in rows)]) - 0.04
     scale = alt.Scale(domain=[low, high], nice=False)
     points = (
         alt.Chart(values(rows))

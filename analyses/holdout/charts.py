@@ -9,14 +9,17 @@ import numpy as np
 
 COLORS = ("#0072b2", "#e69f00", "#c1272d")
 LEVELS = {"all": "all (clipped)", "interior": "interior (as predicted)"}
-AXES = {"backbone": "N", "input_size": "R", "joint": "N and R"}
+DESIGNS = {"backbone": "backbone size left out", "input_size": "input size left out", "joint": "both left out"}
+SCOPES = {"shared": "shared exponents", "group": "exponents per group"}
+ROOM = 0.06
+"""Part of the range that the axis reaches beyond the values."""
 
 
 def differences_chart(rows: list[dict[str, Any]]) -> alt.FacetChart:
     """RMSE of each other law minus the separable law's: a row per exponents and design, a colour per level."""
     values = [
         {
-            "fold": f"{row['exponents']}, {AXES[row['design']]}",
+            "fold": f"{SCOPES[row['exponents']]}, {DESIGNS[row['design']]}",
             "level": LEVELS[row["level"]],
             "law": f"{row['law']} minus separable",
             "difference": row["difference"],
@@ -26,16 +29,22 @@ def differences_chart(rows: list[dict[str, Any]]) -> alt.FacetChart:
         for row in rows
         if row["level"] in LEVELS and np.isfinite(row["difference"])
     ]
+    ends = [end for value in values for end in (value["difference"], value["low"], value["high"], 0.0) if end is not None]
+    room = (max(ends) - min(ends) or 1.0) * ROOM
     order = list(dict.fromkeys(value["fold"] for value in values))
     base = alt.Chart().encode(
-        y=alt.Y("fold:N", title="exponents, what is left out", sort=order),
+        y=alt.Y("fold:N", title="exponents, what is left out", sort=order, axis=alt.Axis(labelLimit=260)),
         yOffset=alt.YOffset("level:N", sort=list(LEVELS.values())),
         color=alt.Color("level:N", title="held-out cells", scale=alt.Scale(domain=list(LEVELS.values()), range=list(COLORS[:2]))),
     )
     layers = [
         alt.Chart().mark_rule(color="#888", strokeDash=[4, 3]).encode(x=alt.datum(0)),
         base.mark_circle(size=60, opacity=1).encode(
-            x=alt.X("difference:Q", title="difference of RMSE, percentage points"),
+            x=alt.X(
+                "difference:Q",
+                title="difference of RMSE, percentage points",
+                scale=alt.Scale(domain=[min(ends) - room, max(ends) + room], nice=False),
+            ),
             tooltip=["law:N", "fold:N", "level:N", "difference:Q", "low:Q", "high:Q"],
         ),
     ]

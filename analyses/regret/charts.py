@@ -16,6 +16,8 @@ TITLES = {
 }
 """Rules in the order of Figure 6 b."""
 COLORS = ("#0072b2", "#c1272d", "#e69f00", "#56b4e9", "#888888")
+ROOM = 1.2
+"""The axis of the bars reaches so far beyond the longest, for its number."""
 STEPS = 400
 """Points of a curve at most."""
 
@@ -23,15 +25,16 @@ STEPS = 400
 def bars(drawn: dict[str, Any]) -> Any:
     """Mean and 90th percentile of regret, a bar each."""
     measures = ("mean", "90th percentile")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"rule": title, "measure": measure, "regret": float(value)}
         for rule, title in TITLES.items()
         for measure, value in zip(measures, (drawn["regret"][rule].mean(), np.percentile(drawn["regret"][rule], 90)), strict=True)
     ]
+    longest = max(row["regret"] for row in rows) or 1.0
     base = alt.Chart(_values(rows), title=f"Regret by rule, {_named(drawn)}").encode(
-        y=alt.Y("rule:N", title=None, sort=list(TITLES.values())),
+        y=alt.Y("rule:N", title="rule", sort=list(TITLES.values())),
         yOffset=alt.YOffset("measure:N", sort=measures),
-        x=alt.X("regret:Q", title="regret, percentage points"),
+        x=alt.X("regret:Q", title="regret, percentage points", scale=alt.Scale(domain=[0, longest * ROOM], nice=False)),
         tooltip=["rule:N", "measure:N", "regret:Q"],
     )
     marks = base.mark_bar().encode(

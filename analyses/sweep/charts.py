@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from analyses.result import Table
 
 COLORS = ("#0072b2", "#e69f00", "#c1272d", "#009e73", "#cc79a7", "#56b4e9", "#555555", "#d55e00")
+TOKENS, SIZE = ("tokens", "mean visual tokens (log)"), ("setting", "input size, px (log)")
+SPAN = 4.0
+"""Largest over smallest tokens of a sweep below which its curve is a vertical line among others."""
 PANELS = 2
 LARGEST = 16
 TALL, SHORT, MANY = 22, 13, 24
@@ -21,11 +24,14 @@ TALL, SHORT, MANY = 22, 13, 24
 def curves(tables: Mapping[str, Table]) -> Any:
     """Accuracy against mean visual tokens at the highest source quality: a panel per benchmark, a line per model (Figure 12).
 
-    Many models are coloured by series.
+    Many models are coloured by series. Sweeps of the input size some of which span few tokens are drawn against the input size.
     """
     rows = [row for row in _rows(tables) if row["quality_rank"] == 0]
     by = "model" if len({row["model"] for row in rows}) <= len(COLORS) else "series"
-    return _panels([row | {"line": row[by] or "none"} for row in rows], by, "Accuracy against visual tokens, model held fixed")
+    rows = [row | {"line": row[by] or "none"} for row in rows]
+    if rows and _narrow(rows):
+        return _panels(rows, by, "Accuracy against input size, model held fixed", SIZE)
+    return _panels(rows, by, "Accuracy against visual tokens, model held fixed")
 
 
 def quality(tables: Mapping[str, Table]) -> Any:
@@ -43,7 +49,7 @@ def gains(tables: Mapping[str, Table]) -> Any:
     """End-point gains with their intervals (Table 28)."""
     rows = [row | {"row": f"{row['model']}, {row['benchmark']}"} for row in tables["gains"].rows() if row["holm_p"] is not None]
     base = alt.Chart(_values(rows))
-    y = alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelLimit=260, labelOverlap=False))
+    y = alt.Y("row:N", title="model, benchmark", sort=None, axis=alt.Axis(labelLimit=260, labelOverlap=False))
     significant = alt.condition("datum.holm_p < 0.05", alt.value(COLORS[0]), alt.value("#999999"))
     bars = base.mark_rule(strokeWidth=2).encode(
         y=y, x=alt.X("gain_low:Q", title="gain (percentage points)"), x2="gain_high:Q", color=significant
@@ -71,7 +77,15 @@ def _rows(tables: Mapping[str, Table]) -> list[dict[str, Any]]:
     return rows
 
 
-def _panels(rows: list[dict[str, Any]], legend: str, title: str) -> Any:
+def _narrow(rows: list[dict[str, Any]]) -> bool:
+    """Whether all sweeps are of the input size and one of them has nearly the same tokens at all of its settings."""
+    tokens: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        tokens.setdefault((row["model"], row["benchmark"], row["sweep"]), []).append(row["tokens"])
+    return all(row["axis"] == "input_size" for row in rows) and any(max(some) < SPAN * min(some) for some in tokens.values())
+
+
+def _panels(rows: list[dict[str, Any]], legend: str, title: str, x: tuple[str, str] = TOKENS) -> Any:
     names = list(dict.fromkeys(row["line"] for row in rows))
     benchmarks = sorted({row["benchmark"] for row in rows})[:LARGEST]
     if not rows:
@@ -82,26 +96,28 @@ def _panels(rows: list[dict[str, Any]], legend: str, title: str) -> Any:
         sort=names,
         scale=alt.Scale(domain=names, range=[COLORS[place % len(COLORS)] for place in range(len(names))]),
     )
+    ticks: dict[str, Any] = {"values": sorted({row["setting"] for row in rows})} if x == SIZE else {"tickCount": 5}
+    heading = alt.TitleParams(text=title, subtitle=f"visual tokens of some sweeps span less than {SPAN:g}x" if x == SIZE else "")
     panels = [
         alt.Chart(_values([row for row in rows if row["benchmark"] == benchmark]))
         .mark_line(point=alt.OverlayMarkDef(size=45))
         .encode(
             x=alt.X(
-                "tokens:Q",
-                title="mean visual tokens",
-                scale=alt.Scale(type="log", base=2, nice=False),
-                axis=alt.Axis(format=",d", tickCount=5),
+                f"{x[0]}:Q",
+                title=x[1],
+                scale=alt.Scale(type="log", base=2, nice=False, padding=10),
+                axis=alt.Axis(format=",d", **ticks),
             ),
             y=alt.Y("accuracy:Q", title="accuracy (%)", scale=alt.Scale(zero=False)),
             color=color,
             detail=["model:N", "sweep:N"],
-            order="tokens:Q",
+            order=f"{x[0]}:Q",
             tooltip=["model:N", "source_quality:N", "setting:Q", "tokens:Q", "accuracy:Q", "questions:Q"],
         )
         .properties(width=200, height=190, title=benchmark)
         for benchmark in benchmarks
     ]
-    return alt.concat(*panels, columns=PANELS).resolve_scale(y="shared").properties(title=title)
+    return alt.concat(*panels, columns=PANELS).resolve_scale(y="shared").properties(title=heading)
 
 
 def _values(rows: list[dict[str, Any]]) -> Any:

@@ -34,7 +34,7 @@ def pairings(tables: Mapping[str, Table], by: Sequence[str]) -> Any:
         x=alt.X("second:N", title=two, axis=alt.Axis(labelAngle=0, orient="top")), y=alt.Y("first:N", title=one)
     )
     tiles = base.mark_rect().encode(
-        color=alt.Color("e_inf:Q", title="error floor", scale=alt.Scale(scheme="blues", domainMin=0)),
+        color=alt.Color("e_inf:Q", title="error floor (share of answers)", scale=alt.Scale(scheme="blues", domainMin=0)),
         tooltip=["first:N", "second:N", "e_inf:Q", "sub_cells:Q", "questions:Q"],
     )
     numbers = base.mark_text(fontSize=12).encode(
@@ -53,8 +53,8 @@ def marginals(tables: Mapping[str, Table], by: Sequence[str]) -> Any:
         alt.Chart(_values([row for row in rows if row["by"] == name]))
         .mark_bar()
         .encode(
-            x=alt.X("value:N", title=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("mean_e_inf:Q", title="mean error floor"),
+            x=alt.X("value:N", title=name, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("mean_e_inf:Q", title="mean error floor (share of answers)"),
             color=alt.value("#0072b2"),
             tooltip=["value:N", "mean_e_inf:Q", "pairings:Q"],
         )

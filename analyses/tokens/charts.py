@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 COLORS = ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 SHOWN = 40
+TICKS = [float(digit * 10**power) for power in range(7) for digit in (1, 3)]
+BEFORE, ROOM = 1.3, 2.0
+"""Factors by which the axis reaches beyond the smallest and the largest value; the words need the room."""
 
 
 def ranges(spans: Table) -> Any:
@@ -31,11 +34,13 @@ def ranges(spans: Table) -> Any:
     families = sorted({point["family"] for point in points})
     color = alt.Color("family:N", title="family", scale=alt.Scale(domain=families, range=list(COLORS)))
     base = alt.Chart(alt.Data(values=points)).encode(  # type: ignore[no-untyped-call]
-        y=alt.Y("group:N", title=None, axis=alt.Axis(labelLimit=260)),
+        y=alt.Y("group:N", title=" x ".join(labels) or None, axis=alt.Axis(labelLimit=260)),
         color=color,
         tooltip=["group:N", "family:N", "lowest:Q", "highest:Q", "span:Q"],
     )
-    x = alt.X("lowest:Q", title="mean visual tokens R of a cell (log)", scale=alt.Scale(type="log", nice=False, padding=25))
+    domain = [min((row["lowest"] for row in points), default=1) / BEFORE, max((row["highest"] for row in points), default=10) * ROOM]
+    scale = alt.Scale(type="log", nice=False, domain=domain)
+    x = alt.X("lowest:Q", title="mean visual tokens R of a cell (log)", scale=scale, axis=alt.Axis(values=TICKS, format=",d"))
     bars = base.mark_rule(size=6).encode(x=x, x2="highest:Q")
     words = base.mark_text(align="left", dx=5, fontSize=10).encode(x=alt.X("highest:Q"), text="text:N", color=alt.value("#555"))
     more = f" (the first {SHOWN} of {len(rows)} groups)" if len(rows) > SHOWN else ""
