@@ -43,6 +43,10 @@ class Solutions:
         """Number of fits."""
         return len(self.objective)
 
+    def __repr__(self) -> str:
+        """Short: the law, how many fits, and of what."""
+        return f"<Solutions {self.law}: {len(self)} {'fit' if len(self) == 1 else 'fits'} of {', '.join(self.parameters)}>"
+
     def predict(self, n: npt.ArrayLike | MomentAxis, r: npt.ArrayLike | MomentAxis) -> npt.NDArray[np.float64]:
         """Predicted error of each fit at n, r of shape (cells,) or (fits, cells); the answer is fits x cells."""
         values = {name: value[:, None] for name, value in self.parameters.items()}
