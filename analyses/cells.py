@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 from analyses.answers import COLUMNS, QUESTION_LABELS, load_answers
 from analyses.grid import on_the_grid
 from analyses.grouping import mean_by
+from analyses.notes import Note, merged
 from analyses.opening import nothing, opened
 from analyses.parameters import AnalysisParameters
 from tracker.errors import UsageError
@@ -30,6 +31,9 @@ By = Literal[
 ]  # fmt: skip
 """What cells can be grouped by; the last four split the questions of a benchmark."""
 
+ResourceName = Literal["tokens", "effective_pixels"]
+"""Columns of cells that may be R."""
+PARAMETERS_OF_MODEL = "the parameters of their model"
 BILLION = 1e9
 SHOWN = 5
 
@@ -71,7 +75,10 @@ class Cells:
     """Cells by (series, parameters, input size, model, fingerprint, benchmark, labels). Arrays have one entry per cell."""
 
     text: dict[str, npt.NDArray[np.object_]]
-    """family, series, model, suite, benchmark, fingerprint, input_mode, source_quality, variant, and the labels they are split by."""
+    """family, series, model, suite, benchmark, fingerprint, input_mode, source_quality, variant, and the labels they are split by.
+
+    A benchmark of no suite is a suite of its own, by its name.
+    """
     run: npt.NDArray[np.int64]
     """A run of the cell (row of `answers.runs`)."""
     configuration: npt.NDArray[np.int64]
@@ -153,7 +160,8 @@ class CellStudy:
     cells: Cells
     groups: Groups
     reference: tuple[float, float]
-    """Reference N (billions) and R: geometric means over all cells with both, before anything is split or dropped; else as pinned."""
+    """Reference N (billions) and R: geometric means over all cells with both, before anything is split or dropped; else as pinned; NaN
+    where no cell has the number."""
     warnings: list[str]
 
 
@@ -212,6 +220,7 @@ def make_cells(answers: Answers, labels: Sequence[str], kept: npt.NDArray[np.boo
     size, row = len(distinct), np.flatnonzero(inside)[first]
     run = answers.run[row]
     text = {name: values[run] for name, values in runs.text.items()}
+    text["suite"] = np.where([suite is None for suite in text["suite"].tolist()], text["benchmark"], text["suite"])
     for label, values, code in codes:
         named = values[code[answers.question[row]]]
         text[label] = np.array([None if value == "" else str(value) for value in named.tolist()], dtype=object)
@@ -236,11 +245,17 @@ def make_cells(answers: Answers, labels: Sequence[str], kept: npt.NDArray[np.boo
 
 
 def reference_of(cells: Cells) -> tuple[float, float]:
-    """Geometric means of N (billions) and R over all cells that have both."""
-    known = (cells.parameters > 0) & (cells.tokens > 0)
-    if not known.any():
-        return 1.0, 1.0
-    return float(np.exp(np.log(cells.parameters[known]).mean())), float(np.exp(np.log(cells.tokens[known]).mean()))
+    """Geometric means of N (billions) and R over all cells that have both; where none has, each over those that have it, or NaN."""
+    known = {"N": cells.parameters > 0, "R": cells.tokens > 0}
+    both = known["N"] & known["R"]
+    means = (geometric_mean(values[both if both.any() else known[axis]]) for axis, values in (("N", cells.parameters), ("R", cells.tokens)))
+    reference_n, reference_r = means
+    return reference_n, reference_r
+
+
+def geometric_mean(values: npt.NDArray[np.float64]) -> float:
+    """Geometric mean; NaN of nothing."""
+    return float(np.exp(np.log(values).mean())) if len(values) else float("nan")
 
 
 def kept_cells(cells: Cells, drop: Sequence[str], warnings: list[str]) -> npt.NDArray[np.bool_]:
@@ -285,26 +300,49 @@ def group_cells(cells: Cells, by: Sequence[str]) -> Groups:
     return Groups(by=by, keys=ordered, code=np.array([number[key] for key in keys], dtype=np.int64))
 
 
-def fittable(study: CellStudy, *, resource: Literal["tokens", "effective_pixels"] = "tokens") -> tuple[npt.NDArray[np.bool_], list[str]]:
-    """Which cells have N, R and an error, and one warning per group for those that have not."""
+def lacking(study: CellStudy, resource: ResourceName = "tokens") -> dict[str, npt.NDArray[np.bool_]]:
+    """What a fit needs, and which cells lack it."""
     cells = study.cells
-    r = getattr(cells, resource)
-    lacks = {
-        "the parameters of their model (trackr catalog import FILE describes a model)": ~(cells.parameters > 0),
-        "visual_tokens" if resource == "tokens" else "effective_pixels": ~(r > 0),
+    return {
+        PARAMETERS_OF_MODEL: ~(cells.parameters > 0),
+        "visual_tokens" if resource == "tokens" else resource: ~(getattr(cells, resource) > 0),
         "an error": np.isnan(cells.error),
     }
-    warnings = []
+
+
+def fittable(study: CellStudy, *, resource: ResourceName = "tokens") -> tuple[npt.NDArray[np.bool_], list[str]]:
+    """Which cells have N, R and an error, and warnings that name the groups of those that have not."""
+    lacks = lacking(study, resource)
+    notes = []
     for group in range(len(study.groups)):
-        members = study.groups.members(group)
-        for what, lacking in lacks.items():
-            if lacking[members].any():
-                some = members[lacking[members]]
-                named = ", ".join(dict.fromkeys(str(study.cells.text["model"][cell]) for cell in some[:SHOWN]))
-                warnings.append(
-                    f"{study.groups.name(group)}: {len(some):,} of {len(members):,} cells lack {what} and are left out ({named})"
+        for what, some, count in _lacked(study, group, lacks):
+            named = ", ".join(dict.fromkeys(str(study.cells.text["model"][cell]) for cell in some[:SHOWN]))
+            hint = " (trackr catalog import FILE describes a model)" if what == PARAMETERS_OF_MODEL else ""
+            notes.append(
+                Note(
+                    study.groups.name(group) or "all cells",
+                    f"{len(some):,} of {count:,} cells lack {what}{hint} and are left out ({named})",
+                    f"cells lack {what}{hint} and are left out",
                 )
-    return ~np.logical_or.reduce(list(lacks.values())), warnings
+            )
+    return ~np.logical_or.reduce(list(lacks.values())), merged(notes, len(study.groups))
+
+
+def lacks_of_groups(study: CellStudy, resources: Sequence[ResourceName] = ("tokens",)) -> tuple[str, ...]:
+    """What cells of each group lack, for its status; empty where they have all."""
+    lacks = {what: mask for resource in resources for what, mask in lacking(study, resource).items()}
+    return tuple(
+        "; ".join(f"{len(some):,} of {count:,} cells lack {what}" for what, some, count in _lacked(study, group, lacks))
+        for group in range(len(study.groups))
+    )
+
+
+def _lacked(study: CellStudy, group: int, lacks: dict[str, npt.NDArray[np.bool_]]) -> Iterator[tuple[str, npt.NDArray[np.int64], int]]:
+    """What cells of a group lack, which cells, and how many cells it has."""
+    members = study.groups.members(group)
+    for what, mask in lacks.items():
+        if mask[members].any():
+            yield what, members[mask[members]], len(members)
 
 
 def group_blocks(groups: Groups, keep: npt.NDArray[np.bool_]) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from analyses.laws import criteria
-from analyses.laws.solutions import ZERO
+from analyses.laws.determined import (
+    CONSTANT,
+    ENOUGH_LEVELS,
+    EXPONENTS,
+    FITTED,
+    SAME_LEVEL,
+    at_bound,
+    levels_of,
+    open_powers,
+    parameters_of,
+    too_little,
+    vanishes,
+)
+from analyses.notes import Note, merged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,15 +32,7 @@ if TYPE_CHECKING:
     from analyses.laws import Solutions
     from analyses.laws.separable import SeparableLaw
 
-SAME_LEVEL = 1e-3
-"""Values within this relative distance of the lowest of their level are one level: a lost answer moves the mean of R by less (ours)."""
-ENOUGH_LEVELS = 3
-"""Levels that an axis needs to tell amplitude, exponent and floor apart (two differences for A and alpha, and the floor)."""
-CONSTANT = 1e-12
-TOGETHER = 0.999
-"""Correlation of log N and log R from which the two axes count as one."""
-EXPONENTS = {"alpha": ("a", "N"), "beta": ("b", "R"), "gamma": ("g", "P")}
-"""Amplitude and axis of each exponent."""
+__all__ = ["CONSTANT", "EXPONENTS", "SAME_LEVEL", "GroupFits", "Padded", "Points", "Solved", "by_law", "fit_groups", "pad"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +47,8 @@ class Points:
     error: npt.NDArray[np.float64]
     weights: npt.NDArray[np.float64]
     keep: npt.NDArray[np.bool_]
+    lacks: tuple[str, ...] = ()
+    """What cells of each group lack that are not kept, for its status; empty where nobody says."""
 
     def members(self, group: int) -> npt.NDArray[np.int64]:
         """Kept cells of a group."""
@@ -49,9 +56,7 @@ class Points:
 
     def only(self, keep: npt.NDArray[np.bool_]) -> Points:
         """The same points of which only some cells are kept."""
-        return Points(
-            groups=self.groups, axes=self.axes, reference=self.reference, error=self.error, weights=self.weights, keep=self.keep & keep
-        )
+        return replace(self, keep=self.keep & keep)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,33 +166,42 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
     """
     count = len(points.groups)
     members = [points.members(group) for group in range(count)]
-    levels = {name: np.array([_levels(points.axes[EXPONENTS[name][1]][rows]) for rows in members], dtype=np.int64) for name in names}
-    most = 1 + 2 * len(names)
-    status = [_unfit(points, rows, [int(levels[name][group]) for name in names], names) for group, rows in enumerate(members)]
-    fitted = np.array([not text for text in status], dtype=bool)
+    axes = {EXPONENTS[name][1]: points.axes[EXPONENTS[name][1]] for name in names}
+    levels = {axis: np.array([levels_of(values[rows]) for rows in members], dtype=np.int64) for axis, values in axes.items()}
+    unfit = [
+        too_little(points.error[rows], {axis: int(level[group]) for axis, level in levels.items()}, parameters_of(len(names)))
+        for group, rows in enumerate(members)
+    ]
+    fitted = np.array([not why for why in unfit], dtype=bool)
     padded = pad(points, [rows for rows, fine in zip(members, fitted, strict=True) if fine])
     found = _spread(padded, fitter, fitted, names, len(points.error))
-    determined = {name: fitted & (levels[name] >= ENOUGH_LEVELS) & ~found.zero[name] for name in names}
+    determined = {name: fitted & (levels[EXPONENTS[name][1]] >= ENOUGH_LEVELS) & ~found.zero[name] for name in names}
     bound = {name: np.where(determined[name], found.bound[name], 0) for name in names}
     parameters = found.parameters
     for name in names:
         amplitude, axis = EXPONENTS[name]
-        flat = levels[name] <= 1
+        flat = levels[axis] <= 1
         parameters[name][found.zero[name] | flat] = np.nan
         parameters[amplitude][flat] = np.nan
         parameters["e"][flat] = np.nan
         scale = points.reference[axis] ** np.where(found.zero[name], 0.0, parameters[name])
         parameters[amplitude.upper()] = parameters[amplitude] * scale
-    k = np.full(count, most) - np.sum([np.clip(ENOUGH_LEVELS - levels[name], 0, 2) for name in names], axis=0)
-    warnings: list[str] = []
-    for group in range(count):
-        if fitted[group]:
-            notes = _notes(points, members[group], group, names, levels, found.zero)
-            status[group] = "; ".join([*notes, *(_at_bound(name, int(bound[name][group])) for name in names if bound[name][group])])
-            status[group] = status[group] or "fitted"
-        else:
-            notes = [status[group]]
-        warnings += [f"{_named(points.groups, group)}: {note}" for note in notes]
+    k = np.full(count, parameters_of(len(names))) - np.sum([np.clip(ENOUGH_LEVELS - level, 0, 2) for level in levels.values()], axis=0)
+    status, notes = [], []
+    for group, rows in enumerate(members):
+        open_ = (
+            open_powers(
+                {axis: values[rows] for axis, values in axes.items()},
+                {axis: int(level[group]) for axis, level in levels.items()},
+                {name: bool(found.zero[name][group]) for name in names},
+            )
+            if fitted[group]
+            else []
+        )
+        sides = {name: int(bound[name][group]) for name in names}
+        one = _Said(name=_named(points.groups, group), unfit=unfit[group], open=open_, sides=sides, lacks=points.lacks[group : group + 1])
+        status.append(one.status)
+        notes += one.notes(len(rows), parameters_of(len(names)))
     residual = points.error - found.predicted
     measures = [_measures(points, rows, found.predicted, int(k[group])) for group, rows in enumerate(members)]
     sse, r2, bic = (np.where(fitted, [one[place] for one in measures], np.nan) for place in range(3))
@@ -207,7 +221,7 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
         sse=sse,
         r2=r2,
         bic=bic,
-        warnings=warnings,
+        warnings=merged(notes, count),
     )
 
 
@@ -248,71 +262,44 @@ def _spread(padded: Padded, fitter: Fitter, fitted: npt.NDArray[np.bool_], names
         amplitude, axis = EXPONENTS[name]
         lowest = np.where(padded.present, padded.axis(axis), np.inf).min(axis=1)
         bound[name][fitted] = solved.solutions.at_bound(name)
-        zero[name][fitted] = solved.solutions.parameters[amplitude] * lowest ** -solved.solutions.parameters[name] < ZERO
+        zero[name][fitted] = vanishes(solved.solutions.parameters[amplitude], solved.solutions.parameters[name], lowest)
     predicted[padded.cells[padded.present]] = solved.predicted[padded.present]
     return _Found(law=solved.solutions.law, parameters=parameters, bound=bound, zero=zero, predicted=predicted)
 
 
-def _unfit(points: Points, rows: npt.NDArray[np.int64], levels: Sequence[int], names: Sequence[str]) -> str:
-    """Why a group cannot be fitted; empty where it can."""
-    most = 1 + 2 * len(names)
-    if not len(rows):
-        return "not fitted: no cell with all that the law needs"
-    if len(rows) < most:
-        return f"not fitted: {len(rows)} cells, {most} parameters"
-    if np.ptp(points.error[rows]) < CONSTANT:
-        return "not fitted: the error is constant"
-    if max(levels) < ENOUGH_LEVELS:
-        return "not fitted: " + " and ".join(
-            f"{_counted(level)} of {EXPONENTS[name][1]}" for name, level in zip(names, levels, strict=True)
-        )
-    return ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What there is to say of a group."""
 
+    name: str
+    unfit: str
+    """Why it is not fitted; empty where it is."""
+    open: list[str]
+    """What it does not determine."""
+    sides: dict[str, int]
+    """The bound of each exponent: -1, 0 or 1."""
+    lacks: tuple[str, ...]
+    """What its other cells lack."""
 
-def _notes(
-    points: Points,
-    rows: npt.NDArray[np.int64],
-    group: int,
-    names: Sequence[str],
-    levels: Mapping[str, npt.NDArray[np.int64]],
-    zero: Mapping[str, npt.NDArray[np.bool_]],
-) -> list[str]:
-    """What the group does not determine."""
-    notes = []
-    for name in names:
-        amplitude, axis = EXPONENTS[name]
-        level, called = int(levels[name][group]), f"{amplitude.upper()}_{axis.lower()}"
-        if level < ENOUGH_LEVELS:
-            how = "not determined" if level == 1 else "one of many solutions"
-            notes.append(f"{_counted(level)} of {axis}: e_inf, {called} and {name} are {how}")
-        elif zero[name][group]:
-            notes.append(f"{called} = 0: {name} is not determined")
-    if "beta" in levels and not notes:
-        n, r = (np.log(points.axes[axis][rows]) for axis in ("N", "R"))
-        if abs(np.corrcoef(n, r)[0, 1]) > TOGETHER:
-            notes.append("N and R move together: their terms are not told apart")
-    return notes
+    @property
+    def status(self) -> str:
+        """All of it."""
+        bounds = [at_bound(name, side) for name, side in self.sides.items() if side]
+        said = [f"not fitted: {self.unfit}"] if self.unfit else [*self.open, *bounds] or [FITTED]
+        return "; ".join([*said, *(text for text in self.lacks if text)])
 
-
-def _at_bound(name: str, side: int) -> str:
-    return f"{name} at {'upper' if side > 0 else 'lower'} bound"
-
-
-def _counted(level: int) -> str:
-    return "one level" if level == 1 else f"{level} levels"
+    def notes(self, cells: int, k: int) -> list[Note]:
+        """What deserves a warning. Of a group without cells, what its cells lack is warned of elsewhere."""
+        if not self.unfit:
+            return [Note(self.name, text) for text in self.open]
+        if not cells and any(self.lacks):
+            return []
+        kind = f"not fitted: fewer cells than the {k} parameters" if 0 < cells < k else ""
+        return [Note(self.name, f"not fitted: {self.unfit}", kind)]
 
 
 def _named(groups: Groups, group: int) -> str:
     return groups.name(group) or "all cells"
-
-
-def _levels(values: npt.NDArray[np.float64]) -> int:
-    """Distinct levels of an axis."""
-    count, start = 0, -np.inf
-    for value in np.sort(values).tolist():
-        if value > start * (1 + SAME_LEVEL) or not count:
-            count, start = count + 1, value
-    return count
 
 
 def _span(values: npt.NDArray[np.float64]) -> float:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from analyses.cells import CellParameters
+from analyses.cells import CellParameters, lacks_of_groups
 from analyses.law.fits import Points
 from analyses.laws import SeparableLaw
 from analyses.laws.separable import BOX
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from analyses.cells import CellStudy
+    from analyses.cells import CellStudy, ResourceName
 
 
 class FitParameters(CellParameters):
@@ -43,8 +45,14 @@ class FitParameters(CellParameters):
         return SeparableLaw(alpha=self.box, beta=self.box, floor=self.floor, reference=reference, optimizer=self.optimizer)
 
 
-def points_of(study: CellStudy, keep: npt.NDArray[np.bool_], weights: npt.NDArray[np.float64] | None = None) -> Points:
-    """The cells of a study as points of N and visual tokens, with equal weights if none are given."""
+def points_of(
+    study: CellStudy,
+    keep: npt.NDArray[np.bool_],
+    weights: npt.NDArray[np.float64] | None = None,
+    *,
+    resources: Sequence[ResourceName] = ("tokens",),
+) -> Points:
+    """The cells of a study as points of N and visual tokens, with equal weights if none are given; `resources` are what `keep` is about."""
     cells, (reference_n, reference_r) = study.cells, study.reference
     return Points(
         groups=study.groups,
@@ -53,4 +61,5 @@ def points_of(study: CellStudy, keep: npt.NDArray[np.bool_], weights: npt.NDArra
         error=cells.error,
         weights=np.ones(len(cells)) if weights is None else weights,
         keep=keep,
+        lacks=lacks_of_groups(study, resources),
     )

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import tracker
-from analyses.cells import CellParameters, fittable, study_of_cells
+from analyses.cells import CellParameters, fittable, lacks_of_groups, study_of_cells
 from cli.main import main
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 from tracker.errors import AnalysisError, UsageError
@@ -277,6 +277,33 @@ def test_cells_that_lack_something_are_named_with_their_group() -> None:
         "Qwen3-VL x HR-Bench: 2 of 4 cells lack the parameters of their model (trackr catalog import FILE describes a model) and are left out (Qwen3-VL-8B)",
     ]
     assert study.cells.name(0) == "InternVL3-1B on HR-Bench at 224 px"
+
+
+def test_many_groups_that_lack_the_same_are_one_warning_and_stay_named_one_by_one() -> None:
+    laws = {(f"A{i}", "S"): PlantedLaw(b=0.05) for i in range(7)}
+    frame = planted_cells(laws, draws="answers", sizes=(1.0, 8.0), input_sizes=(224, 448), questions=6)
+    frame.loc[(frame["series"] != "A3") & (frame["input_size"] == 224), "visual_tokens"] = None
+    study = cells_of(frame)
+    assert fittable(study)[1] == [
+        "6 of 7 groups: cells lack visual_tokens and are left out (A0 x S, A1 x S, A2 x S, A4 x S, A5 x S, and 1 more)"
+    ]
+    assert lacks_of_groups(study) == ("2 of 4 cells lack visual_tokens",) * 3 + ("",) + ("2 of 4 cells lack visual_tokens",) * 3
+
+
+def test_a_benchmark_without_a_suite_is_a_suite_by_its_own_name() -> None:
+    frame = planted_cells(LAWS, draws="answers", sizes=(1.0, 8.0), input_sizes=(224, 448), questions=6)
+    frame.loc[frame["suite"] == "TreeBench", "suite"] = None
+    study = cells_of(frame)
+    benchmarks = set(frame[frame["suite"].isna()]["benchmark"])
+    assert {str(suite) for suite in study.groups.column("suite")} == {"HR-Bench", *benchmarks}
+    assert any(suite is None for suite in study.answers.questions.text["suite"].tolist())
+
+
+def test_a_reference_of_nothing_is_not_a_number() -> None:
+    frame = planted_cells(LAWS, draws="answers", sizes=(1.0, 8.0), input_sizes=(224, 448), questions=6)
+    n, r = cells_of(frame.assign(visual_tokens=None)).reference
+    assert n == pytest.approx(math.sqrt(8))
+    assert math.isnan(r)
 
 
 def test_an_empty_cohort_is_an_error() -> None:
