@@ -13,6 +13,7 @@ from analyses.exponents.tables import estimates_table, exponents_table, ratios_t
 from analyses.floors.points import LABELS, SUBSET, Weighting, subset_study
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.options import FitParameters, points_of
+from analyses.law.refusal import no_group_fitted
 from analyses.law.tables import fitted_laws
 from analyses.result import Charts
 from tracker.errors import AnalysisError
@@ -52,6 +53,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         except AnalysisError as err:
             warnings.append(f"{err.message}: fits of whole groups alone")
     levels: list[Level] = []
+    reasons: list[str] = []
     laws: dict[tuple[str, str], FittedLaw] = {}
     for name, some in studies.items():
         keep, lacking = fittable(some)
@@ -59,6 +61,9 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         levels.append(Level.of(name, some, fits))
         warnings += [*some.warnings, *lacking, *fits.warnings]
         laws |= {(law.law, law.group_key): law for law in fitted_laws(fits)}
+        reasons += [*lacking, *fits.warnings]
+    if not laws:
+        raise no_group_fitted(study, reasons)
     tables = {"exponents": exponents_table(levels), "ratios": ratios_table(levels), "estimates": estimates_table(levels)}
     return study.opened.result(
         rows=len(study.answers),

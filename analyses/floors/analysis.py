@@ -12,6 +12,7 @@ from analyses.cells import fittable, study_of_cells
 from analyses.floors.points import LABELS, SUBSET, Split, Weighting, subset_study
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.options import FitParameters, points_of
+from analyses.law.refusal import no_group_fitted
 from analyses.law.tables import fitted_laws
 from analyses.result import Charts, Column, Table
 
@@ -55,6 +56,8 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     keep, lacking = fittable(study)
     law = parameters.law(study.reference)
     fits = fit_groups(points_of(study, keep), by_law(law))
+    if not fits.fitted.any():
+        raise no_group_fitted(study, [*lacking, *fits.warnings])
     e_inf = determined_floors(fits, law.k)
     task = np.array([value or NO_TASK for value in study.groups.column("task")], dtype=object)
     at_floor, saturated = near_zero(e_inf, parameters.floor_cutoff), high(e_inf, parameters.saturation_cutoff)

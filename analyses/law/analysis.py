@@ -16,7 +16,8 @@ from analyses.law.fits import by_law, fit_groups
 from analyses.law.fitters import Histogram, by_bounded, by_moments
 from analyses.law.intervals import law_intervals
 from analyses.law.options import FitParameters, points_of
-from analyses.law.resources import Resource, by_axes, points_with, resources_table
+from analyses.law.refusal import no_group_fitted
+from analyses.law.resources import Resource, by_axes, points_with, resources_of, resources_table
 from analyses.law.sensitivity import sensitivity_table
 from analyses.law.tables import cells_table, fits_table, fitted_laws, headline_of, residuals_table, spread_table
 from analyses.laws import BoundedLaw, SeparableLaw
@@ -55,7 +56,7 @@ class Parameters(FitParameters):
         default=False, description="compare with a narrower box, another floor, exact tokens, the bounded law, without the largest size"
     )
     intervals: int = Field(default=0, ge=0, description="bootstrap replicates for 95% intervals of every parameter; 0: none")
-    executor: str = Field(default="local", description="local, or dask://HOST:PORT", exclude=True)
+    executor: str = Field(default="local", description="where the refits of --intervals run: local, or dask://HOST:PORT", exclude=True)
 
     @model_validator(mode="after")
     def _compatible(self) -> Parameters:
@@ -76,6 +77,8 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     weights = precision_weights(cluster_sums(study).variance(study.cells.error), keep) if parameters.weights == "precision" else None
     points = points_with(study, keep, parameters.resource, parameters.reference, weights)
     fits = fitted(study, points, parameters)
+    if not fits.fitted.any():
+        raise no_group_fitted(study, [*lacking, *fits.warnings], resources_of(parameters.resource))
     ends = intervals(study, points, fits, parameters)
     resource = points.axes["R"] * points.reference["R"]
     headline = headline_of(fits, study.cells.error, points.weights, (points.reference["N"], points.reference["R"]))
@@ -107,11 +110,10 @@ def run(session: StarSession, parameters: Parameters) -> Result:
 def kept(study: CellStudy, parameters: Parameters) -> tuple[npt.NDArray[np.bool_], list[str]]:
     """Cells that have all that the law needs, and warnings about the others."""
     keep, lacking = np.ones(len(study.cells), dtype=bool), []
-    for resource, name in (("tokens", "visual_tokens"), ("effective_pixels", "effective_pixels")):
-        if parameters.resource in (name, "both"):
-            some, notes = fittable(study, resource="tokens" if resource == "tokens" else "effective_pixels")
-            keep &= some
-            lacking += notes
+    for resource in resources_of(parameters.resource):
+        some, notes = fittable(study, resource=resource)
+        keep &= some
+        lacking += notes
     return keep, lacking
 
 
@@ -127,7 +129,7 @@ def fitted(study: CellStudy, points: Points, parameters: Parameters) -> GroupFit
 
 def intervals(study: CellStudy, points: Points, fits: GroupFits, parameters: Parameters) -> dict[str, Ends]:
     """Bootstrap intervals where they are asked for."""
-    if not parameters.intervals or not fits.fitted.any():
+    if not parameters.intervals:
         return {}
     law = parameters.law(study.reference)
     return law_intervals(study, points, fits, law, parameters.intervals, workers=parameters.workers, executor=parameters.executor)
@@ -155,12 +157,11 @@ def uncosted(study: CellStudy, parameters: Parameters) -> list[str]:
 
 
 def charts(study: CellStudy, points: Points, fits: GroupFits, tables: dict[str, Table], *, moments: bool) -> Charts:
-    """Charts of the fitted groups; none where nothing was fitted."""
+    """Charts of the fitted groups."""
 
     def draw(name: str) -> Any:
         from analyses.law import charts as law_charts
 
         return getattr(law_charts, name)(law_charts.Drawn(study=study, points=points, fits=fits, tables=tables, moments=moments))
 
-    names = (*CHARTS, *(("resources",) if "resources" in tables else ())) if fits.fitted.any() else ()
-    return Charts({name: partial(draw, name) for name in names})
+    return Charts({name: partial(draw, name) for name in (*CHARTS, *(("resources",) if "resources" in tables else ()))})

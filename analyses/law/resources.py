@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from analyses.cells import geometric_mean
 from analyses.folds import fitted_groups, make_folds
 from analyses.law.fits import Solved, by_law, fit_groups, pad
 from analyses.law.options import points_of
@@ -17,13 +18,23 @@ from analyses.result import Column, Table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from analyses.cells import CellStudy
+    from analyses.cells import CellStudy, ResourceName
     from analyses.folds import Design
     from analyses.law.fits import Fitter, GroupFits, Padded, Points
     from analyses.law.options import FitParameters
 
 Resource = Literal["visual_tokens", "effective_pixels", "both"]
 HELD_OUT: tuple[Design, ...] = ("backbone", "input_size")
+
+
+def resources_of(resource: Resource) -> tuple[ResourceName, ...]:
+    """The columns of cells that a resource needs."""
+    names: dict[Resource, tuple[ResourceName, ...]] = {
+        "visual_tokens": ("tokens",),
+        "effective_pixels": ("effective_pixels",),
+        "both": ("tokens", "effective_pixels"),
+    }
+    return names[resource]
 
 
 def points_with(
@@ -37,12 +48,11 @@ def points_with(
 
     A pinned reference (N, R) is that of N and of the visual resource that takes R's place.
     """
-    points = points_of(study, keep, weights)
+    points = points_of(study, keep, weights, resources=resources_of(resource))
     if resource == "visual_tokens":
         return points
     pixels = study.cells.effective_pixels
-    known = pixels[pixels > 0]
-    mean = float(np.exp(np.log(known).mean())) if len(known) else 1.0
+    mean = geometric_mean(pixels[pixels > 0])
     if resource == "both":
         return replace(points, axes={**points.axes, "P": pixels / mean}, reference={**points.reference, "P": mean})
     mean = mean if reference is None else reference[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from analyses.exponents import Parameters, run
 from analyses.exponents.summary import Exponents, balance, one_exponent
 from analyses.plot import svg
 from tests.analyses.known import known
-from tests.analyses.lawlike import LAWS, answer, noisy
+from tests.analyses.lawlike import answer, noisy
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 from tracker.errors import AnalysisError
 
@@ -194,13 +193,10 @@ def test_an_exponent_without_effect_is_undetermined_in_every_summary() -> None:
     assert result.warnings == ("A x S: A_n = 0: alpha is not determined",)
 
 
-def test_a_study_without_any_fit_still_answers(noise: pd.DataFrame) -> None:
-    result = found(noise.assign(visual_tokens=None))
-    assert result.headline["group_fits"] == 0
-    assert len([text for text in result.warnings if "lack visual_tokens" in text]) >= len(LAWS)
-    json.dumps(result.envelope())
-    for name in result.charts:
-        svg(result.charts[name])
+def test_a_study_without_any_fit_is_an_error_that_says_what_would_help(noise: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .*lack visual_tokens") as caught:
+        found(noise.assign(visual_tokens=None))
+    assert "visual_tokens" in str(caught.value.hint)
 
 
 def test_an_empty_cohort_is_an_error(noise: pd.DataFrame) -> None:

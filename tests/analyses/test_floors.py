@@ -271,6 +271,14 @@ def test_missing_tokens_and_parameters_are_named() -> None:
     assert any("B x V*Bench" in text and "B-1B" in text for text in result.warnings)
 
 
+def test_a_study_without_any_fit_is_an_error_that_says_what_would_help() -> None:
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .*not fitted: the error is constant") as caught:
+        answer(labelled(("A",)).assign(credit=0.5))
+    assert "three sizes" in str(caught.value.hint)
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .*lack visual_tokens"):
+        answer(labelled(("A",)).assign(visual_tokens=None))
+
+
 def test_questions_without_labels_are_left_out_and_counted() -> None:
     frame = labelled(("A",), suites=("HR-Bench", "TreeBench"))
     unlabelled = (frame["suite"] == "TreeBench") & (frame["question_key"].isin(["q3", "q4"]))

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 
 from analyses.plot import svg
-from analyses.result import plain
 from tests.analyses.lawlike import LAWS, PARAMETERS, answer, changed, group, noisy
 from tests.analyses.planted import PlantedLaw, planted_cells
 from tracker.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pandas as pd
 
     from analyses.result import Result
 
@@ -79,7 +77,7 @@ DEGENERATE: list[tuple[Callable[[pd.DataFrame], pd.DataFrame], str, str, dict[st
     (two_models, "2 levels of N: e_inf, A_n and alpha are one of many solutions", "2 levels of N", {"k": 4}),
     (constant, "not fitted: the error is constant", "the error is constant", dict.fromkeys((*PARAMETERS, "r2"))),
     (no_tokens, "not fitted: no cell with all that the law needs", "lack visual_tokens", {"n": 0, "alpha": None}),
-    (some_tokens, "fitted", "6 of 36 cells lack visual_tokens", {"n": 30}),
+    (some_tokens, "fitted; 6 of 36 cells lack visual_tokens", "6 of 36 cells lack visual_tokens", {"n": 30}),
     (no_parameters, "not fitted: no cell with all that the law needs", "lack the parameters of their model", {"n": 0, "e_inf": None}),
 ]
 
@@ -143,14 +141,49 @@ def test_axes_that_move_together_are_named() -> None:
     assert result.warnings == ("A x S: N and R move together: their terms are not told apart",)
 
 
-def test_a_study_without_any_fit_still_answers(noise: pd.DataFrame) -> None:
-    result = answer(noise.assign(visual_tokens=None), bounded=True, sensitivity=True)
-    assert (result.headline["groups"], result.headline["cells"], result.headline["groups_without_fit"]) == (0, 0, 4)
-    assert result.headline["pooled_r2"] is None
-    assert [len(result.tables[name]) for name in ("fits", "residuals", "spread", "cells")] == [4, 0, 0, 144]
-    assert result.fits == ()
-    assert list(result.charts) == []
-    json.dumps({name: plain(value) for name, value in result.headline.items()})
+@pytest.mark.parametrize(
+    ("values", "reason", "hint"),
+    [
+        (
+            {"visual_tokens": None},
+            "Alpha1 x Charts: 36 of 36 cells lack visual_tokens and are left out",
+            "records need the field visual_tokens",
+        ),
+        ({"parameters": None}, "Alpha1 x Charts: 36 of 36 cells lack the parameters of their model", "trackr catalog import FILE"),
+        ({"credit": 0.25}, "Alpha1 x Charts: not fitted: the error is constant", "at least 5 cells and three sizes"),
+        ({"visual_tokens": 512, "parameters": 1e9}, "Alpha1 x Charts: not fitted: one level of N and one level of R", "--by family,suite"),
+    ],
+)
+def test_a_study_without_any_fit_is_an_error_that_says_what_would_help(
+    noise: pd.DataFrame, values: dict[str, Any], reason: str, hint: str
+) -> None:
+    with pytest.raises(AnalysisError) as caught:
+        answer(noise.assign(**values), bounded=True, sensitivity=True)
+    assert caught.value.message.startswith(f"no group can be fitted: {reason}")
+    assert hint in str(caught.value.hint)
+
+
+def test_pixels_are_fitted_where_no_cell_has_visual_tokens(noise: pd.DataFrame) -> None:
+    rows = noise.assign(effective_pixels=noise["input_size"] ** 2)
+    result = answer(rows.assign(visual_tokens=None), resource="effective_pixels")
+    assert group(result, *MAPS)["beta"] == group(answer(rows, resource="effective_pixels"), *MAPS)["beta"]
+
+
+def test_many_groups_with_the_same_trouble_are_one_warning_and_a_status_each(noise: pd.DataFrame) -> None:
+    laws = {(f"M{i}", "S"): PlantedLaw(e=0.1 + i / 50, b=0.05) for i in range(8)}
+    rows = planted_cells(laws, sizes=(1.0, 2.0, 4.0), input_sizes=(224, 448, 672))
+    small = rows["series"].isin([f"M{i}" for i in range(7)])
+    rows = rows[~small | ((rows["parameters"] == 1e9) & (rows["input_size"] <= 224 * (1 + rows["series"].str[1:].astype(int) % 3)))]
+    rows = pd.concat([rows, noise])
+    result = answer(rows)
+    assert (
+        "7 of 12 groups: not fitted: fewer cells than the 5 parameters (M0 x S, M1 x S, M2 x S, M3 x S, M4 x S, and 2 more)"
+        in result.warnings
+    )
+    statuses = dict(zip(result.tables["fits"].data["series"], result.tables["fits"].data["status"], strict=True))
+    assert [statuses[f"M{i}"] for i in range(4)] == [
+        f"not fitted: {what}, 5 parameters" for what in ("1 cell", "2 cells", "3 cells", "1 cell")
+    ]
 
 
 def test_a_study_without_costs_makes_no_choices(noise: pd.DataFrame) -> None:
