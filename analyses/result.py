@@ -47,6 +47,10 @@ class Table:
             shown=shown,
         )
 
+    def __repr__(self) -> str:
+        """Short: title, rows and columns."""
+        return f"<Table {self.title!r}: {counted(len(self), 'row')} of {', '.join(self.names)}>"
+
     def __len__(self) -> int:
         """Number of rows."""
         return len(self.data[self.columns[0].name]) if self.columns else 0
@@ -79,6 +83,10 @@ class Charts(Mapping[str, Any]):
 
     def __init__(self, draw: Mapping[str, Callable[[], Any]] | None = None) -> None:
         self._draw = dict(draw or {})
+
+    def __repr__(self) -> str:
+        """Their names; nothing is drawn."""
+        return f"<Charts {', '.join(self._draw) or 'none'}>"
 
     def __getitem__(self, name: str) -> Any:
         """Draw one chart."""
@@ -136,6 +144,15 @@ class Result:
     engine_version: str
     seed: int | None = None
 
+    def __repr__(self) -> str:
+        """Short: the analysis, its headline, and what else there is."""
+        headline = ", ".join(f"{name} {_short(value)}" for name, value in self.headline.items())
+        tables = ", ".join(f"{name} ({len(table)})" for name, table in self.tables.items())
+        return (
+            f"<Result {self.analysis}: {headline or 'no headline'}; tables: {tables or 'none'}; charts: {', '.join(self.charts) or 'none'}; "
+            f"{counted(len(self.warnings), 'warning')}>"
+        )
+
     def warn(self, message: str) -> Result:
         """The same result with one more warning."""
         return dataclasses.replace(self, warnings=(*self.warnings, message))
@@ -150,7 +167,23 @@ class Result:
             "tables": {name: table.rows() for name, table in self.tables.items()},
             "warnings": list(self.warnings),
             "seconds": self.seconds,
+            "provenance": {
+                "trackr": self.code_version,
+                "engine": self.engine_version,
+                "database": self.database,
+                "data_version": self.data_version,
+                "seed": self.seed,
+            },
         }
+
+
+def counted(number: int, what: str) -> str:
+    """Such as 1 row, or 2 rows."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def plain(value: Any) -> Any:

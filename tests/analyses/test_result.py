@@ -30,10 +30,27 @@ def result() -> Result:
 
 def test_envelope_has_exactly_the_keys_of_the_design(result: Result) -> None:
     envelope = result.envelope()
-    assert list(envelope) == ["analysis", "parameters", "cohort", "headline", "tables", "warnings", "seconds"]
+    assert list(envelope) == ["analysis", "parameters", "cohort", "headline", "tables", "warnings", "seconds", "provenance"]
+    assert envelope["provenance"] == {
+        "trackr": result.code_version,
+        "engine": result.engine_version,
+        "database": result.database,
+        "data_version": result.data_version,
+        "seed": result.seed,
+    }
     assert list(envelope["cohort"]) == ["sql", "rows", "digest"]
     assert envelope["parameters"]["by"] == ["series"]
     assert json.loads(json.dumps(envelope, allow_nan=False)) == envelope
+
+
+def test_a_result_its_tables_and_charts_are_short_to_look_at(result: Result) -> None:
+    text = repr(result)
+    assert text.startswith("<Result ceiling: ")
+    assert f"tables: {', '.join(f'{name} ({len(table)})' for name, table in result.tables.items())}; charts: " in text
+    assert f"{len(result.warnings)} warning" in text
+    assert repr(result.charts) == f"<Charts {', '.join(result.charts)}>"
+    table = Table.of("Sizes", (Column("a", "one"), Column("b", "two")), {"a": [1], "b": [2]})
+    assert repr(table) == "<Table 'Sizes': 1 row of a, b>"
 
 
 def test_every_table_documents_every_column(result: Result) -> None:
