@@ -66,10 +66,18 @@ def origin(parameters: AnalysisParameters) -> str:
 def materialised(
     connection: duckdb.DuckDBPyConnection, sql: str, values: Mapping[str, Any], *, columns: Sequence[str], where: str
 ) -> Iterator[None]:
-    """The temporary table `cohort`, with the columns that are needed, for as long as an analysis runs."""
+    """The temporary table `cohort`, with the columns that are needed, for as long as an analysis runs.
+
+    `values` are the parameters of the analysis. QueryError names all columns that the user's own SQL lacks.
+    """
     _one_select(connection, sql, where)
     text = f"create or replace temp table cohort as\nselect {', '.join(columns)}\nfrom (\n{sql}\n) as chosen"
-    run(connection, text, values, where=where)
+    try:
+        run(connection, text, values, where=where)
+    except QueryError:
+        if own := values.get("cohort"):
+            _complete(connection, str(own).strip().rstrip(";"), sql, columns)
+        raise
     try:
         yield
     finally:
@@ -101,6 +109,21 @@ def _one_select(connection: duckdb.DuckDBPyConnection, sql: str, where: str) -> 
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         message = f"expected one SELECT, found {len(statements)} statements" if len(statements) != 1 else "expected a SELECT"
         raise QueryError(message, where=where)
+
+
+def _complete(connection: duckdb.DuckDBPyConnection, own: str, sql: str, columns: Sequence[str]) -> None:
+    """QueryError that names the columns of `answers` that an analysis reads, or the rest of its SQL names, and the user's own SQL lacks."""
+    import duckdb
+
+    try:
+        there, known = ({str(row[0]) for row in connection.execute(f"describe {one}").fetchall()} for one in (own, "answers"))
+    except duckdb.Error:
+        return
+    rest = re.sub(r"--.*", "", sql.replace(own, ""))
+    named = {word for word in re.findall(r"\w+", rest) if word in known}
+    if missing := [*(name for name in columns if name not in there), *sorted(named - there - set(columns))]:
+        message = f"the cohort lacks columns: {', '.join(missing)}"
+        raise QueryError(message, where="--cohort", hint="select * from answers where ... has them all")
 
 
 def _hint(lines: list[str]) -> str:
