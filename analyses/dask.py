@@ -6,12 +6,12 @@ import asyncio
 import importlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
 
+from analyses.executor import address_of
 from analyses.progress import report
-from tracker.errors import AnalysisError, UsageError
+from tracker.errors import AnalysisError
 from tracker.version import version
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ T = TypeVar("T")
 P = TypeVar("P")
 S = TypeVar("S")
 
-SCHEME = "dask://"
 START = "dask scheduler starts one; its workers need trackr installed"
 PATIENCE = 20.0
 """Seconds that a scheduler and its first worker are waited for."""
@@ -30,17 +29,17 @@ PATIENCE = 20.0
 def on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, executor: str) -> list[T]:
     """`[work(shared, piece) for piece in pieces]` on the workers of `dask://HOST:PORT`.
 
-    Raises UsageError for an address without host or port, AnalysisError where distributed is not installed, no scheduler or worker
-    answers, a worker has no trackr or another version, or workers are lost. Errors of a piece are raised as they are.
+    Raises ValueError for an executor that is none, AnalysisError where distributed is not installed, no scheduler or worker answers, a
+    worker has no trackr or another version, or workers are lost. Errors of a piece are raised as they are.
     """
-    where = f"--executor {executor}"
+    where, address = f"--executor {executor}", str(address_of(executor))
     try:
         distributed: Any = importlib.import_module("distributed")
     except ModuleNotFoundError as err:
         message = "the Dask executor needs distributed, which is not installed"
         raise AnalysisError(message, where=where, hint="pip install 'trackr[dask]'") from err
-    _knock(distributed, executor, where)
-    with distributed.Client(executor.removeprefix(SCHEME), timeout=f"{PATIENCE}s") as client:
+    _knock(distributed, address, where)
+    with distributed.Client(address, timeout=f"{PATIENCE}s") as client:
         _same_everywhere(client, where)
         sent = client.scatter(shared, broadcast=True, hash=False)
         futures = [client.submit(_work, work, sent, piece, pure=False) for piece in pieces]
@@ -56,20 +55,11 @@ def on_dask(work: Callable[[S, P], T], shared: S, pieces: list[P], what: str, ex
             raise AnalysisError(message, where=where, hint="is their memory short?") from err
 
 
-def _knock(distributed: Any, executor: str, where: str) -> None:
+def _knock(distributed: Any, address: str, where: str) -> None:
     """A scheduler must answer: a client waits for minutes where somebody else listens, and leaves threads behind where nobody does."""
-    address = executor.removeprefix(SCHEME)
-    parts = urlsplit(address if "://" in address else f"tcp://{address}")
-    try:
-        complete = bool(parts.hostname and parts.port)
-    except ValueError:
-        complete = False
-    if not complete:
-        message = f"expected dask://HOST:PORT, found {executor!r}"
-        raise UsageError(message, where="--executor")
 
     async def ask() -> Any:
-        async with distributed.rpc(parts.geturl(), timeout=10 * PATIENCE) as scheduler:
+        async with distributed.rpc(address, timeout=10 * PATIENCE) as scheduler:
             return await scheduler.identity()
 
     try:

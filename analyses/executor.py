@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from threadpoolctl import threadpool_limits
 
@@ -44,26 +45,44 @@ def run_pieces(
     """`[work(shared, piece) for piece in pieces]`.
 
     `work` is a function of a module (it is sent by name). `executor` is "local" or "dask://host:port"; `workers` is the number of
-    local processes (None: one per core). `seconds` is a guess of the whole work on one core: below a few seconds starting
+    local processes (None: one per core, and never more than that). `seconds` is a guess of the whole work on one core: below a few seconds starting
     processes costs more than it saves, and everything runs here. Progress is reported under `what`. An error of a piece is raised
     here; whatever ends the wait (also Ctrl-C) ends the local workers, and so does the end of this process.
     Raises UsageError for an executor that is none, AnalysisError where a cluster cannot be reached or a worker is lost.
     """
     pieces = list(pieces)
-    if executor.startswith(DASK):
+    try:
+        address = address_of(executor)
+    except ValueError as err:
+        raise UsageError(str(err), where="--executor") from err
+    if address is not None:
         from analyses.dask import on_dask
 
         return on_dask(work, shared, pieces, what, executor)
-    if executor != LOCAL:
-        message = f"expected local or dask://HOST:PORT, found {executor!r}"
-        raise UsageError(message, where="--executor")
-    workers = min(workers or _cores(), len(pieces))
+    workers = min(workers or cores(), cores(), len(pieces))
     if workers <= 1 or (seconds is not None and seconds < STARTING_PAYS):
         return _here(work, shared, pieces, what)
     return _in_processes(work, shared, pieces, what, workers)
 
 
-def _cores() -> int:
+def address_of(executor: str) -> str | None:
+    """Where the scheduler of `dask://HOST:PORT` listens, such as tcp://HOST:PORT; None for local; ValueError for what is neither."""
+    if executor == LOCAL:
+        return None
+    address = executor.removeprefix(DASK)
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        complete = executor.startswith(DASK) and bool(parts.hostname and parts.port)
+    except ValueError as err:
+        message = f"expected a port between 1 and 65535, found {executor!r}"
+        raise ValueError(message) from err
+    if not complete:
+        message = f"expected local or dask://HOST:PORT, found {executor!r}"
+        raise ValueError(message)
+    return parts.geturl()
+
+
+def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

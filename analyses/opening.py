@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from analyses.cohort import cohort_sql, materialised, origin, threads
+from analyses.conditions import each_answer_once, inspect
+from analyses.executor import cores
 from analyses.result import Charts, Cohort, Result
 from tracker.errors import AnalysisError
 from tracker.version import version
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from analyses.parameters import AnalysisParameters
     from analyses.result import FittedLaw, Table
     from analyses.session import StarSession
+
+
+EMPTY = "no scored answer in the cohort"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +68,25 @@ class Opened:
 
 @contextmanager
 def opened(session: StarSession, analysis: str, parameters: AnalysisParameters, *, cohort: str, columns: Sequence[str]) -> Iterator[Opened]:
-    """Materialise the cohort of `analyses/cohorts/<cohort>.sql`, narrowed or replaced by the user, for as long as the `with` lasts."""
+    """Materialise the cohort of `analyses/cohorts/<cohort>.sql`, narrowed or replaced by the user, for as long as the `with` lasts.
+
+    Raises QueryError for SQL of the user that fails, is more than it may be, or gives an answer twice.
+    """
     started = time.perf_counter()
     sql = cohort_sql(cohort, parameters)
     session.ensure_files()
+    inspect(session.connection, parameters)
     with (
-        threads(session.connection, parameters.workers),
+        threads(session.connection, parameters.workers and min(parameters.workers, cores())),
         materialised(session.connection, sql, parameters.model_dump(), columns=columns, where=origin(parameters)),
     ):
+        if parameters.cohort is not None:
+            each_answer_once(session.connection)
         yield Opened(session=session, analysis=analysis, parameters=parameters, sql=sql, started=started)
 
 
-def nothing(parameters: AnalysisParameters, message: str = "no scored answer in the cohort") -> AnalysisError:
-    """The error of a cohort that leaves nothing to analyse."""
-    narrowed = parameters.where or parameters.cohort
-    return AnalysisError(
-        message, hint="trackr info counts what is there; look at --where and --cohort" if narrowed else "trackr ingest PATH"
-    )
+def nothing(parameters: AnalysisParameters, message: str = EMPTY, *, hint: str | None = None) -> AnalysisError:
+    """The error of a cohort that leaves nothing to analyse; without a hint it is one about the cohort."""
+    narrowed = "trackr info counts what is there" + ("; look at --where and --cohort" if parameters.where or parameters.cohort else "")
+    ingested = message != EMPTY or parameters.where or parameters.cohort
+    return AnalysisError(message, hint=hint or (narrowed if ingested else "trackr ingest PATH"))

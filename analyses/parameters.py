@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tracker.errors import UsageError
 
@@ -19,10 +19,29 @@ class AnalysisParameters(BaseModel):
 
     where: str | None = Field(default=None, description="SQL condition on the columns of answers that narrows the cohort")
     cohort: str | None = Field(default=None, description="SQL that replaces the cohort: a SELECT with the columns of answers")
-    seed: int = Field(default=SEED, description="seed of everything random")
+    seed: int = Field(default=SEED, ge=0, description="seed of everything random")
     workers: int | None = Field(
-        default=None, ge=1, description="threads; the numbers do not depend on it (default: all cores)", exclude=True
+        default=None,
+        ge=1,
+        description="threads and processes, at most one per core; the numbers do not depend on it (default: all cores)",
+        exclude=True,
     )
+
+    @field_validator("where", "cohort")
+    @classmethod
+    def _said(cls, text: str | None) -> str | None:
+        if text is not None and not text.strip():
+            message = "expected SQL, found none"
+            raise ValueError(message)
+        return text
+
+    @field_validator("executor", check_fields=False)
+    @classmethod
+    def _somewhere(cls, executor: str) -> str:
+        from analyses.executor import address_of
+
+        address_of(executor)
+        return executor
 
 
 P = TypeVar("P", bound=AnalysisParameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,11 +18,9 @@ from analyses.ceiling.questions import questions_table
 from analyses.ceiling.regimes import CEILING, REGIMES, regime_of, shares_table, sweep_table
 from analyses.ceiling.replication import replication_table
 from analyses.ceiling.sensitivity import sensitivity_table
-from analyses.cohort import cohort_sql, materialised, origin, threads
+from analyses.opening import nothing, opened
 from analyses.parameters import AnalysisParameters
-from analyses.result import Charts, Cohort, Result
-from tracker.errors import AnalysisError
-from tracker.version import version
+from analyses.result import Charts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
     from analyses.ceiling.matched import Matched
     from analyses.ceiling.observations import Data, Observations
-    from analyses.result import Table
+    from analyses.result import Result, Table
     from analyses.session import StarSession
 
 NAME = "ceiling"
@@ -74,25 +71,12 @@ class Parameters(AnalysisParameters):
 
 def run(session: StarSession, parameters: Parameters) -> Result:
     """Sort trajectories into regimes and test how the ceiling responds to compute."""
-    started = time.perf_counter()
-    sql = cohort_sql(NAME, parameters)
-    session.ensure_files()
-    with (
-        threads(session.connection, parameters.workers),
-        materialised(session.connection, sql, parameters.model_dump(), columns=COLUMNS, where=origin(parameters)),
-    ):
+    with opened(session, NAME, parameters, cohort=NAME, columns=COLUMNS) as one:
         data = load(session, parameters, records=parameters.records, tokens=parameters.tokens)
         cluster = clusters_of(session, data.questions)[data.trajectories.question]
         grid = grid_table(session, parameters.question, data.questions) if parameters.question and len(data.trajectories) else None
-        engine = session.connection.execute("select version()").fetchone()
     if not len(data.trajectories):
-        message = "no scored answer in the cohort"
-        raise AnalysisError(
-            message,
-            hint="trackr info counts what is there; look at --where and --cohort"
-            if parameters.where or parameters.cohort
-            else "trackr ingest PATH",
-        )
+        raise nothing(parameters)
     fixed = (
         data.observations
         if parameters.include_native
@@ -104,20 +88,13 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     tables = _tables(data, fixed, usable, matched, regimes, cluster, parameters)
     if grid is not None:
         tables["grid"] = grid
-    return Result(
-        analysis=NAME,
-        parameters=parameters.model_dump(),
-        cohort=Cohort(sql=sql, rows=data.rows, digest=data.digest),
+    return one.result(
+        rows=data.rows,
+        digest=data.digest,
         headline=_headline(data, matched, regimes, tables),
         tables=tables,
         charts=_charts(data, matched, regimes, grid),
-        warnings=tuple(_warnings(data, fixed, usable, matched, parameters)),
-        seconds=time.perf_counter() - started,
-        database=str(session.uuid),
-        data_version=int(session.data_version),
-        code_version=version(),
-        engine_version=str(engine[0]) if engine else "",
-        seed=parameters.seed,
+        warnings=_warnings(data, fixed, usable, matched, parameters),
     )
 
 

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from analyses import bootstrap, holdout, law, taxonomy
 from analyses import dask as dask_executor
+from analyses import executor as executor_module
 from analyses.executor import run_pieces
+from analyses.parameters import checked
 from analyses.progress import reporting
 from tests.conftest import ROOT
 from tracker.errors import AnalysisError, UsageError
@@ -196,10 +199,32 @@ def test_an_unknown_address_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("executor", ["dask://", "dask://head", "dask://:8786", "dask://head:many"])
+@pytest.mark.parametrize("executor", ["dask://", "dask://head", "dask://:8786"])
 def test_an_address_without_host_or_port_is_refused(executor: str) -> None:
-    with pytest.raises(UsageError, match="--executor: expected dask://HOST:PORT, found 'dask://"):
+    with pytest.raises(UsageError, match="--executor: expected local or dask://HOST:PORT, found 'dask://"):
         run_pieces(refused, None, [0], what="work", executor=executor)
+
+
+@pytest.mark.parametrize("executor", ["dask://head:many", "dask://127.0.0.1:99999"])
+def test_a_port_that_is_none_is_refused(executor: str) -> None:
+    with pytest.raises(UsageError, match="--executor: expected a port between 1 and 65535, found 'dask://"):
+        run_pieces(refused, None, [0], what="work", executor=executor)
+
+
+@pytest.mark.parametrize("model", [law.Parameters, bootstrap.Parameters, taxonomy.Parameters, holdout.Parameters], ids=str)
+def test_an_executor_is_looked_at_before_anything_runs(model: type[Any]) -> None:
+    assert checked(model, {"executor": "dask://head:8786"}).executor == "dask://head:8786"
+    with pytest.raises(UsageError, match="--executor: expected local or dask://HOST:PORT, found 'nonsense'"):
+        checked(model, {"executor": "nonsense"})
+
+
+def test_there_are_no_more_processes_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    monkeypatch.setattr(executor_module, "_in_processes", lambda work, shared, pieces, what, workers: started.append(workers))
+    for cores in (2, 3):
+        monkeypatch.setattr(executor_module, "cores", lambda cores=cores: cores)
+        run_pieces(refused, None, range(10), what="work", workers=100_000)
+    assert started == [2, 3]
 
 
 SILENT = """
