@@ -98,7 +98,8 @@ def signals(tables: Mapping[str, Table]) -> Any:
 
 
 def _colours(lanes: Sequence[str]) -> alt.Color:
-    return alt.Color("lane:N", title="benchmark", scale=alt.Scale(domain=list(lanes), range=list(COLOURS[: max(len(lanes), 1)])))
+    scale = alt.Scale(domain=list(lanes), range=list(COLOURS[: max(len(lanes), 1)]))
+    return alt.Color("lane:N", title="benchmark", scale=scale, legend=alt.Legend(symbolOpacity=1))
 
 
 def _values(rows: Sequence[dict[str, Any]]) -> alt.Data:

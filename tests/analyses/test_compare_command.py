@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from statsmodels.stats.contingency_tables import mcnemar
@@ -12,9 +13,6 @@ from statsmodels.stats.contingency_tables import mcnemar
 import tracker
 from cli.main import main
 from tests.analyses.test_command import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAIRED = """
     with one as (select question_id, credit, prediction from answers where counts and credit is not null and model = ? and input_size = 1024),
@@ -58,6 +56,20 @@ def test_two_configurations_equal_sql_and_statsmodels(store: Store, two: tuple[s
         right, wrong = ("answers_a", "answers_b") if flip["right"].startswith(two[0]) else ("answers_b", "answers_a")
         assert flip[right] == flip["gold"] != flip[wrong]
         assert flip["text"]
+
+
+def test_the_documented_sql_gives_the_answers_behind_flips(store: Store) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    sql = text.split("```sql")[1].split("```")[0]
+    result = store.json("analyze", "compare", "InternVL3-8B", "Qwen3-VL-8B", "--no-save", "--draws", "50")
+    with tracker.open(str(store.db)) as opened:
+        rows = opened.session().connection.execute(sql).fetchall()
+    found = [
+        (row["benchmark"], row["question_key"], row["side"], row["settings"].split(",")[0], row["repetition"], row["run_id"])
+        for row in result["tables"]["flip_answers"]
+    ]
+    assert len(found) > 100
+    assert sorted(found) == sorted((*row[:3], f"input_size={row[3]}", *row[4:6]) for row in rows)
 
 
 def test_every_spelling_of_a_model_means_it(store: Store, two: tuple[str, str]) -> None:
