@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from analyses.allocate.groups import group_allocations
-from analyses.allocate.tables import allocations_table, directions_table, elasticities_table, headline_of
+from analyses.allocate.groups import UNDETERMINED, group_allocations
+from analyses.allocate.tables import allocations_table, directions_table, elasticities_table, headline_of, outside_warning
 from analyses.cells import fittable, study_of_cells
 from analyses.cost.components import Variant, components_of
 from analyses.cost.laws import cost_warnings
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.options import FitParameters, points_of
+from analyses.law.refusal import no_group_fitted
 from analyses.law.tables import fitted_laws
 from analyses.result import Charts
 
@@ -55,8 +56,11 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     components, unknown = components_of(study, attention=parameters.variant == "attention", vision=False)
     keep, lacking = fittable(study)
     fits = fit_groups(points_of(study, keep), by_law(parameters.law(study.reference)))
+    if not fits.fitted.any():
+        raise no_group_fitted(study, [*lacking, *fits.warnings])
     cost = np.where(keep, components.language(parameters.variant), np.nan)
     found, warnings = group_allocations(study, fits, cost, scope=parameters.cost_scope, budgets=parameters.budgets)
+    notes = _unsaid(fits.warnings, warnings)
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
@@ -67,9 +71,26 @@ def run(session: StarSession, parameters: Parameters) -> Result:
             "allocations": allocations_table(study.groups, found),
         },
         charts=_charts(study, found),
-        warnings=[*study.warnings, *lacking, *unknown, *cost_warnings(study, parameters.variant), *fits.warnings, *warnings],
+        warnings=[
+            *study.warnings,
+            *lacking,
+            *unknown,
+            *cost_warnings(study, parameters.variant),
+            *notes,
+            *warnings,
+            *outside_warning(found),
+        ],
         fits=fitted_laws(fits),
     )
+
+
+def _unsaid(notes: list[str], warnings: list[str]) -> list[str]:
+    """What the fits say that no warning about an undetermined optimum repeats."""
+    return [note for note in notes if not any(_repeats(warning, *note.split(": ", 1)) for warning in warnings)]
+
+
+def _repeats(warning: str, group: str, what: str = "") -> bool:
+    return warning.startswith(f"{group}: no optimum, {UNDETERMINED}: ") and what in warning
 
 
 def _charts(study: CellStudy, found: list[GroupAllocation]) -> Charts:

@@ -18,28 +18,31 @@ if TYPE_CHECKING:
     from analyses.cells import CellStudy
 
     Array = npt.NDArray[np.float64]
+    Frame = tuple[list[float], list[float]]
 
-STEPS = 41
+STEPS = 81
 LARGEST_PANELS = 12
 MARGIN = 3.0
 """How far a panel reaches beyond the ranges of the cells, as a factor."""
+INSIDE, OUTSIDE = "inside the data", "outside"
+SUBTITLE = "boxes: ranges of each group's cells; dashed: outside its own box; dotted: equal FLOP, a line per power of ten"
 
 
 def trajectories(study: CellStudy, found: Sequence[GroupAllocation]) -> Any:
     """A panel per suite (or whatever groups are made by beside the first label), a line per series, budgets as points.
 
-    Optima that lie more than MARGIN beyond the ranges of all cells are not drawn.
+    Optima that lie more than MARGIN beyond the ranges of all cells are not drawn; the subtitle of a panel names the lines that it lacks.
     """
-    solved = [one for one in found if one.solved]
     by = study.groups.by
-    line = by[0] if by else "group"
-    names = {one.group: _names(study.groups.keys[one.group]) for one in solved}
+    names = {one.group: _names(study.groups.keys[one.group]) for one in found}
     panels = list(dict.fromkeys(panel for _, panel in names.values()))[:LARGEST_PANELS]
     lines = list(dict.fromkeys(name for name, _ in names.values()))
-    frame = _frame(solved)
-    color = alt.Color("line:N", title=line, scale=alt.Scale(domain=lines, range=[COLORS[i % len(COLORS)] for i in range(len(lines))]))
-    drawn = [_panel(panel, [one for one in solved if names[one.group][1] == panel], names, frame, color) for panel in panels]
-    return alt.concat(*drawn, columns=2, title="Optimal N and R as the budget grows (dashed: equal FLOP; grey: range of the cells)")
+    frame = _frame([one for one in found if one.solved])
+    scale = alt.Scale(domain=lines, range=[COLORS[i % len(COLORS)] for i in range(len(lines))])
+    colors = alt.Color("line:N", title=by[0] if by else "group", scale=scale), alt.Stroke("line:N", scale=scale, legend=None)
+    drawn = [_panel(panel, [one for one in found if names[one.group][1] == panel], names, frame, colors) for panel in panels]
+    title = alt.TitleParams(text="Optimal N and R as the budget grows", subtitle=SUBTITLE)
+    return alt.concat(*drawn, columns=2, title=title)
 
 
 def _names(key: tuple[str | None, ...]) -> tuple[str, str]:
@@ -48,7 +51,7 @@ def _names(key: tuple[str | None, ...]) -> tuple[str, str]:
     return (texts[0], " x ".join(texts[1:]) or "all groups") if texts else ("all cells", "all groups")
 
 
-def _frame(solved: Sequence[GroupAllocation]) -> tuple[list[float], list[float]]:
+def _frame(solved: Sequence[GroupAllocation]) -> Frame:
     """Ranges of the axes, shared by all panels."""
     n = [edge for one in solved for edge in one.n_range]
     r = [edge for one in solved for edge in one.r_range]
@@ -59,56 +62,86 @@ def _panel(
     title: str,
     members: Sequence[GroupAllocation],
     names: dict[int, tuple[str, str]],
-    frame: tuple[list[float], list[float]],
-    color: alt.Color,
+    frame: Frame,
+    colors: tuple[alt.Color, alt.Stroke],
 ) -> Any:
+    color, edge = colors
     scales = [alt.Scale(type="log", domain=edges, nice=False) for edges in frame]
-    x = alt.X("N:Q", title="N* (billions)", scale=scales[0], axis=alt.Axis(tickCount=4, format="~g", grid=False))
+    x = alt.X("N:Q", title="N* (billions of parameters)", scale=scales[0], axis=alt.Axis(tickCount=4, format="~g", grid=False))
     y = alt.Y("R:Q", title="R* (visual tokens)", scale=scales[1], axis=alt.Axis(tickCount=4, format="~s", grid=False))
     tooltip = ["line:N", "budget:Q", "N:Q", "R:Q"]
-    paths = [row for one in members for row in _rows(one, _along(one), frame, names)]
-    points = [row for one in members for row in _rows(one, one.budgets, frame, names)]
+    solved = [one for one in members if one.solved]
+    paths = [row for one in solved for row in _path(one, frame, names)]
+    points = [row for one in solved for row in _rows(one, one.budgets, frame, names)]
+    boxes = [_box(one, frame, names) for one in members if np.isfinite([*one.n_range, *one.r_range]).all()]
     seen = (
-        alt.Chart(values([_ranges(one) for one in members]))
-        .mark_rect(color="#888", opacity=0.1)
-        .encode(x=alt.X("low_N:Q", title=""), x2="high_N:Q", y=alt.Y("low_R:Q", title=""), y2="high_R:Q")
+        alt.Chart(values(boxes))
+        .mark_rect(fillOpacity=0.07, strokeOpacity=0.8, strokeWidth=1, clip=True)
+        .encode(x=alt.X("low_N:Q", title=""), x2="high_N:Q", y=alt.Y("low_R:Q", title=""), y2="high_R:Q", color=color, stroke=edge)
     )
     costs = (
-        alt.Chart(values(_equal_costs(members, frame)))
-        .mark_line(color="#aaa", strokeDash=[3, 3], strokeWidth=1, clip=True)
+        alt.Chart(values(_equal_costs(solved, frame)))
+        .mark_line(color="#bbb", strokeDash=[1, 3], strokeWidth=1, clip=True)
         .encode(x=x, y=y, detail="law:N", tooltip=["budget:Q"])
     )
-    grown = alt.Chart(values(paths)).mark_line(clip=True, strokeWidth=2).encode(x=x, y=y, color=color, order="budget:Q", tooltip=tooltip)
+    dash = alt.StrokeDash("where:N", legend=None, scale=alt.Scale(domain=[INSIDE, OUTSIDE], range=[[1, 0], [5, 3]]))
+    grown = (
+        alt.Chart(values(paths))
+        .mark_line(clip=True, strokeWidth=2)
+        .encode(x=x, y=y, color=color, strokeDash=dash, detail="piece:N", order="budget:Q", tooltip=tooltip)
+    )
     size = alt.Size("rank:Q", legend=None, scale=alt.Scale(range=[20, 110]))
     spent = (
         alt.Chart(values(points)).mark_point(filled=True, clip=True, opacity=0.9).encode(x=x, y=y, color=color, size=size, tooltip=tooltip)
     )
-    return alt.layer(seen, costs, grown, spent).properties(width=250, height=210, title=title)
+    heading = alt.TitleParams(text=title, subtitle=_lacking(members, {row["group"] for row in paths}, names), subtitleColor="#555")
+    return alt.layer(seen, costs, grown, spent).properties(width=270, height=210, title=heading)
 
 
-def _along(one: GroupAllocation) -> Array:
-    """Budgets from the cheapest to the dearest cell or budget."""
+def _lacking(members: Sequence[GroupAllocation], drawn: set[int], names: dict[int, tuple[str, str]]) -> list[str]:
+    """A line per reason with the lines that the panel does not show."""
+    reasons: dict[str, list[str]] = {}
+    for one in members:
+        if one.group not in drawn:
+            why = "beyond this panel" if one.solved else one.status.split(":")[0]
+            reasons.setdefault(why, []).append(names[one.group][0])
+    return [f"not drawn, {why}: {', '.join(lines)}" for why, lines in reasons.items()] or [""]
+
+
+def _path(one: GroupAllocation, frame: Frame, names: dict[int, tuple[str, str]]) -> list[dict[str, Any]]:
+    """The optimum from the cheapest to the dearest cell or budget, in pieces inside and outside of the box that share their ends."""
     ends = [*one.cost_range, *one.budgets.tolist()]
-    return np.geomspace(np.nanmin(ends), np.nanmax(ends), STEPS)
+    rows: list[dict[str, Any]] = []
+    for row in _rows(one, np.geomspace(np.nanmin(ends), np.nanmax(ends), STEPS), frame, names):
+        within = one.n_range[0] <= row["N"] <= one.n_range[1] and one.r_range[0] <= row["R"] <= one.r_range[1]
+        row["where"] = INSIDE if within else OUTSIDE
+        turns = bool(rows) and rows[-1]["where"] != row["where"]
+        row["piece"] = f"{one.group} {int(rows[-1]['piece'].split()[1]) + turns if rows else 0}"
+        if turns:
+            rows.append({**rows[-1], "where": row["where"], "piece": row["piece"]})
+        rows.append(row)
+    return rows
 
 
-def _ranges(one: GroupAllocation) -> dict[str, float]:
-    return {"low_N": one.n_range[0], "high_N": one.n_range[1], "low_R": one.r_range[0], "high_R": one.r_range[1]}
+def _box(one: GroupAllocation, frame: Frame, names: dict[int, tuple[str, str]]) -> dict[str, Any]:
+    """The ranges of its cells, cut at the panel."""
+    edges: dict[str, float] = {}
+    for axis, ends, (low, high) in (("N", one.n_range, frame[0]), ("R", one.r_range, frame[1])):
+        edges |= {f"low_{axis}": max(ends[0], low), f"high_{axis}": min(ends[1], high)}
+    return {"line": names[one.group][0], **edges}
 
 
-def _rows(
-    one: GroupAllocation, budgets: Array, frame: tuple[list[float], list[float]], names: dict[int, tuple[str, str]]
-) -> list[dict[str, Any]]:
+def _rows(one: GroupAllocation, budgets: Array, frame: Frame, names: dict[int, tuple[str, str]]) -> list[dict[str, Any]]:
     """The optima that lie within the panel."""
     optimum = one.at(budgets)
     return [
-        {"line": names[one.group][0], "budget": budget, "rank": rank, "N": n, "R": r}
+        {"group": one.group, "line": names[one.group][0], "budget": budget, "rank": rank, "N": n, "R": r}
         for rank, (budget, n, r) in enumerate(zip(budgets.tolist(), optimum.N.tolist(), optimum.R.tolist(), strict=True))
         if frame[0][0] <= n <= frame[0][1] and frame[1][0] <= r <= frame[1][1]
     ]
 
 
-def _equal_costs(members: Sequence[GroupAllocation], frame: tuple[list[float], list[float]]) -> list[dict[str, Any]]:
+def _equal_costs(members: Sequence[GroupAllocation], frame: Frame) -> list[dict[str, Any]]:
     """Lines of equal cost at the powers of ten around the budgets, by each cost law of the panel."""
     rows: list[dict[str, Any]] = []
     for number, law in enumerate(dict.fromkeys(one.cost_law for one in members)):

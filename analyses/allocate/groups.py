@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from analyses.choices import direct_choices
 from analyses.cost.paths import PERCENTILES, percentile_budgets
 from analyses.laws.allocation import DEGENERATE, Allocation, Elasticities, allocate, elasticities
 from analyses.laws.cost import CostLaw, fit_cost
 from analyses.laws.separable import separable
+from analyses.notes import Note, merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +25,28 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 SOLVED = "solved"
+UNDETERMINED = "undetermined"
+TERMS = 5
+"""Parameters that a group with enough levels on both axes tells apart."""
+TOGETHER = "N and R move together"
+"""How the status of a fit says that its two terms are not told apart."""
 WITHIN = 1e-12
 """An optimum this near to the end of a range, relative to it, is inside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestCell:
+    """The cell of lowest predicted error that a budget affords (direct selection, 5.2)."""
+
+    model: str
+    input_size: float
+    """NaN where it is not stated."""
+    N: float
+    R: float
+    cost: float
+    predicted: float
+    error: float
+    """Measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +67,16 @@ class GroupAllocation:
     """FLOP per answer."""
     percentiles: tuple[float | None, ...]
     """Percentiles of the group's cell costs that the budgets are; None for the user's own."""
+    best: tuple[BestCell | None, ...]
+    """What each budget affords; None where it affords no cell, or the group has no fit."""
     cost_range: tuple[float, float]
     """Of its cells; NaN where none has a cost."""
     n_range: tuple[float, float]
     r_range: tuple[float, float]
+    fitted: bool
+    """Whether the performance law is fitted."""
     law_status: str
-    """What the fit of the performance law says."""
+    """What that fit says."""
     status: str
     """solved, or why there is no optimum."""
 
@@ -58,6 +84,11 @@ class GroupAllocation:
     def solved(self) -> bool:
         """Whether the closed form holds."""
         return self.status == SOLVED
+
+    @property
+    def conditional(self) -> bool | None:
+        """Whether an exponent at its bound makes the answer that of the box; None without a fit."""
+        return any(self.bound.values()) if self.fitted else None
 
     @property
     def rates(self) -> Elasticities:
@@ -104,15 +135,44 @@ def group_allocations(
                 reference=study.reference,
                 budgets=own,
                 percentiles=(None,) * len(own) if budgets else PERCENTILES[: len(own)],
+                best=_best_cells(study, members, fits.predicted, cost, own),
                 cost_range=_range(cost[known]),
                 n_range=_range(cells.parameters[members]),
                 r_range=_range(cells.tokens[members]),
+                fitted=bool(fits.fitted[group]),
                 law_status=fits.status[group],
-                status=_status(values, law, fits.status[group], fitted=bool(fits.fitted[group]), budgets=own),
+                status=_status(values, law, fits, group, own),
             )
         )
-    warnings = [f"{one.name}: no optimum, {one.status}" for one in found if not one.solved and fits.fitted[one.group]]
-    return found, warnings
+    notes = [Note(one.name, f"no optimum, {one.status}", _kind(one.status)) for one in found if one.fitted and not one.solved]
+    return found, merged(notes, len(found))
+
+
+def _kind(status: str) -> str:
+    """The same for all groups of a trouble: an amplitude is a number of its group."""
+    return "no optimum, degenerate: an amplitude is below the smallest that counts" if "is below" in status else ""
+
+
+def _best_cells(
+    study: CellStudy, members: npt.NDArray[np.int64], predicted: Array, cost: Array, budgets: Array
+) -> tuple[BestCell | None, ...]:
+    cells = study.cells
+    candidates = ~np.isnan(predicted[members])
+    chosen = direct_choices(predicted[members][None], cost[members][None], candidates[None], budgets[None])[0]
+    return tuple(
+        BestCell(
+            model=str(cells.text["model"][cell]),
+            input_size=float(cells.input_size[cell]),
+            N=float(cells.parameters[cell]),
+            R=float(cells.tokens[cell]),
+            cost=float(cost[cell]),
+            predicted=float(predicted[cell]),
+            error=float(cells.error[cell]),
+        )
+        if place >= 0
+        else None
+        for place, cell in zip(chosen.tolist(), members[chosen].tolist(), strict=True)
+    )
 
 
 def _law_of_series(study: CellStudy, members: npt.NDArray[np.int64], cost: Array) -> CostLaw:
@@ -122,10 +182,13 @@ def _law_of_series(study: CellStudy, members: npt.NDArray[np.int64], cost: Array
     return fit_cost(study.cells.parameters[rows], study.cells.tokens[rows], cost[rows])
 
 
-def _status(values: dict[str, float], law: CostLaw, law_status: str, *, fitted: bool, budgets: Array) -> str:
+def _status(values: dict[str, float], law: CostLaw, fits: GroupFits, group: int, budgets: Array) -> str:
     """Why the closed form does not hold, or `solved`."""
-    if not fitted:
-        return law_status
+    said = fits.status[group]
+    if not fits.fitted[group]:
+        return said
+    if fits.k[group] < TERMS or TOGETHER in said:
+        return f"{UNDETERMINED}: " + "; ".join(note for note in said.split("; ") if not note.endswith(" bound"))
     for amplitude, name, exponent in (("a", "A_n", "alpha"), ("b", "B_r", "beta")):
         if np.isnan(values[exponent]):
             return f"degenerate: {exponent} is not determined"

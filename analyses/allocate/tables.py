@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analyses.allocate.groups import WITHIN
+import numpy as np
+
+from analyses.allocate.groups import UNDETERMINED, WITHIN
 from analyses.cost.paths import faster
-from analyses.law.tables import group_columns
+from analyses.law.tables import group_columns, whole
 from analyses.result import Column, Table, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from analyses.allocate.groups import GroupAllocation
+    from analyses.allocate.groups import BestCell, GroupAllocation
     from analyses.cells import Groups
 
 FIRST = {"N": "N first", "R": "R first", "tie": "tie"}
@@ -28,6 +30,24 @@ def outside(value: float, ends: tuple[float, float]) -> str:
     """below, above or nothing."""
     low, high = ends
     return "below" if value < low * (1 - WITHIN) else "above" if value > high * (1 + WITHIN) else ""
+
+
+def inside_of(one: GroupAllocation) -> list[bool]:
+    """Whether the optimum of each budget lies in the ranges of the group's cells; nothing for an unsolved group."""
+    if not one.solved:
+        return []
+    optimum = one.at(one.budgets)
+    pairs = zip(optimum.N.tolist(), optimum.R.tolist(), strict=True)
+    return [not outside(n, one.n_range) and not outside(r, one.r_range) for n, r in pairs]
+
+
+def outside_warning(found: Sequence[GroupAllocation]) -> list[str]:
+    """One warning with the number of optima that no cell is near to."""
+    inside = [value for one in found for value in inside_of(one)]
+    if all(inside):
+        return []
+    some = f"{inside.count(False):,} of {len(inside):,} optima lie outside the ranges of N and R of their group's cells"
+    return [f"{some}: the law is extrapolated there; best_cell_model is what there is within the budget"]
 
 
 def allocations_table(groups: Groups, found: Sequence[GroupAllocation]) -> Table:
@@ -46,7 +66,7 @@ def allocations_table(groups: Groups, found: Sequence[GroupAllocation]) -> Table
                     "inside": not any(sides.values()),
                     "outside": " and ".join(f"{axis} {side}" for axis, side in sides.items() if side) or None,
                 }
-            rows.append(row)
+            rows.append(row | _best(one.best[place]))
         if not len(one.budgets):
             rows.append({**key, "status": one.status})
     columns = (
@@ -58,10 +78,32 @@ def allocations_table(groups: Groups, found: Sequence[GroupAllocation]) -> Table
         Column("predicted", "error that the group's law predicts at N*, R*", "share"),
         Column("inside", "whether N* and R* lie in the ranges of the group's cells"),
         Column("outside", "on which side they do not"),
+        Column("best_cell_model", "model of the cell of lowest predicted error that costs at most the budget; empty where there is none"),
+        Column("best_cell_input_size", "its input size, px", "count"),
+        Column("best_cell_N", "its parameters, in billions", "number"),
+        Column("best_cell_R", "its mean visual tokens", "number"),
+        Column("best_cell_cost", "its cost, FLOP per answer", "number"),
+        Column("best_cell_predicted", "its predicted error", "share"),
+        Column("best_cell_error", "its measured error", "share"),
         Column("status", "solved, or why there is no optimum"),
     )
     data = {column.name: [row.get(column.name) for row in rows] for column in columns}
     return Table.of("Allocations: N* and R* that minimise the predicted error within a budget", columns, data)
+
+
+def _best(cell: BestCell | None) -> dict[str, Any]:
+    if cell is None:
+        return {}
+    (size,) = whole(np.array([cell.input_size]))
+    return {
+        "best_cell_model": cell.model,
+        "best_cell_input_size": size,
+        "best_cell_N": cell.N,
+        "best_cell_R": cell.R,
+        "best_cell_cost": cell.cost,
+        "best_cell_predicted": cell.predicted,
+        "best_cell_error": cell.error,
+    }
 
 
 def elasticities_table(groups: Groups, found: Sequence[GroupAllocation]) -> Table:
@@ -79,9 +121,9 @@ def elasticities_table(groups: Groups, found: Sequence[GroupAllocation]) -> Tabl
                 "beta": values["beta"],
                 "A_n": values["a"],
                 "B_r": values["b"],
-                "alpha_at_bound": bool(one.bound["alpha"]),
-                "beta_at_bound": bool(one.bound["beta"]),
-                "conditional_on_box": any(one.bound.values()) if one.solved else None,
+                "alpha_at_bound": bool(one.bound["alpha"]) if one.fitted else None,
+                "beta_at_bound": bool(one.bound["beta"]) if one.fitted else None,
+                "conditional_on_box": one.conditional,
                 "p": law.p,
                 "q": law.q,
                 "kappa": law.kappa,
@@ -103,7 +145,7 @@ def elasticities_table(groups: Groups, found: Sequence[GroupAllocation]) -> Tabl
         Column("B_r", "amplitude of R at the reference R", "number"),
         Column("alpha_at_bound", "whether alpha stopped at a bound of the box"),
         Column("beta_at_bound", "whether beta stopped at a bound of the box"),
-        Column("conditional_on_box", "whether an exponent at a bound makes the elasticities those of the box"),
+        Column("conditional_on_box", "whether either exponent is at a bound, which makes the answer that of the box"),
         Column("p", "elasticity of cost with respect to N", "number"),
         Column("q", "elasticity of cost with respect to R", "number"),
         Column("kappa", "FLOP at a billion parameters and one visual token, by the cost law", "number"),
@@ -129,7 +171,7 @@ def directions_table(found: Sequence[GroupAllocation]) -> Table:
                 "R_first": ways.count("R first"),
                 "tie": ways.count("tie"),
                 "unsolved": ways.count(None),
-                "conditional_on_box": sum(one.solved and any(one.bound.values()) for one in some),
+                "conditional_on_box": sum(one.solved and bool(one.conditional) for one in some),
             }
         )
     columns = (
@@ -148,22 +190,17 @@ def headline_of(found: Sequence[GroupAllocation], *, pooled: bool) -> dict[str, 
     """Counts of groups and optima, and the cost law where all groups share it."""
     solved = [one for one in found if one.solved]
     law = found[0].cost_law if pooled and found else None
-    inside = total = 0
-    for one in solved:
-        optimum = one.at(one.budgets)
-        total += len(one.budgets)
-        inside += sum(
-            not outside(n, one.n_range) and not outside(r, one.r_range) for n, r in zip(optimum.N.tolist(), optimum.R.tolist(), strict=True)
-        )
+    inside = [value for one in solved for value in inside_of(one)]
     ways = [direction(one) for one in solved]
     numbers = {
         "groups": len(found),
         "solved": len(solved),
+        "undetermined": sum(one.status.startswith(UNDETERMINED) for one in found),
         "N_first": ways.count("N first"),
         "R_first": ways.count("R first"),
-        "conditional_on_box": sum(any(one.bound.values()) for one in solved),
-        "optima": total,
-        "optima_inside": inside,
+        "conditional_on_box": sum(bool(one.conditional) for one in solved),
+        "optima": len(inside),
+        "optima_inside": inside.count(True),
         "kappa": law.kappa if law is not None else None,
         "p": law.p if law is not None else None,
         "q": law.q if law is not None else None,

@@ -15,6 +15,7 @@ from analyses.cost.directions import directions_table, group_paths, paths_table
 from analyses.cost.laws import cells_table, cost_warnings, fit_laws, fitted_laws, laws_table
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.options import FitParameters, points_of
+from analyses.law.refusal import no_group_fitted
 from analyses.result import Charts, plain
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     keep, lacking = fittable(study)
     fits = fit_groups(points_of(study, keep), by_law(parameters.law(study.reference)))
     laws = fit_laws(study.cells, keep, costs, weights)
+    if not fits.fitted.any() and all(row.law.why is not None for row in laws.rows):
+        first = next(iter([*lacking, *fits.warnings]), "there is none")
+        raise no_group_fitted(study, [f"{first}; and no cost law: {laws.rows[0].law.why}"])
     paths = group_paths(study, fits, costs)
     return study.opened.result(
         rows=len(study.answers),

@@ -113,7 +113,7 @@ def test_an_amplitude_of_zero_is_reported_and_not_divided_by() -> None:
         assert (row["N"], row["R"], row["predicted"], row["inside"]) == (None, None, None, None)
         assert row["status"] == "degenerate: alpha is not determined"
     (row,) = rows_of(result, "elasticities", series="Flat")
-    assert (row["dlogN_dlogC"], row["direction"], row["conditional_on_box"]) == (None, None, None)
+    assert (row["dlogN_dlogC"], row["direction"], row["conditional_on_box"]) == (None, None, False)
     assert "Flat x S: no optimum, degenerate: alpha is not determined" in result.warnings
     assert rows_of(result, "elasticities", series="Fine")[0]["status"] == "solved"
     assert (result.headline["groups"], result.headline["solved"]) == (2, 1)
@@ -145,9 +145,11 @@ def paper_groups(budgets: tuple[float, ...] = (1e13,)) -> list[GroupAllocation]:
                 reference=reference,
                 budgets=np.array(budgets),
                 percentiles=(None,) * len(budgets),
+                best=(None,) * len(budgets),
                 cost_range=(1e12, 1e14),
                 n_range=(0.5, 72.0),
                 r_range=(64.0, 16000.0),
+                fitted=True,
                 law_status="fitted",
                 status=SOLVED,
             )
@@ -182,31 +184,90 @@ def test_the_papers_optima_satisfy_budget_and_balance() -> None:
         assert left == pytest.approx(right, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ("no prompts", "no cost law: no cell has a positive N, R and cost"),
-        ("one model", "not fitted"),
-        ("constant", "constant"),
-        ("few", "cells"),
-    ],
-)
-def test_what_cannot_be_allocated_says_why(frame: pd.DataFrame, change: str, status: str) -> None:
-    one = frame[(frame["series"] == "Alpha") & (frame["suite"] == "S")]
-    changed = {
-        "no prompts": lambda: one.drop(columns=["prompt_tokens"]),
-        "one model": lambda: one[(one["parameters"] == 4_000_000_000) & (one["input_size"] < 700)],
-        "constant": lambda: one.assign(credit=0.5),
-        "few": lambda: one[(one["parameters"] < 3e9) & (one["input_size"] < 600)],
-    }[change]()
-    result = run(session(changed), EXACT)
+def test_prompts_that_no_cell_states_leave_no_cost_law_and_no_cell_to_afford(frame: pd.DataFrame) -> None:
+    one = frame[(frame["series"] == "Alpha") & (frame["suite"] == "S")].drop(columns=["prompt_tokens"])
+    result = run(session(one), EXACT)
     (row,) = result.tables["elasticities"].rows()
-    assert status in row["status"]
+    assert row["status"] == "no cost law: no cell has a positive N, R and cost"
     assert (row["dlogN_dlogC"], row["direction"]) == (None, None)
-    assert all(found["N"] is None and found["inside"] is None for found in result.tables["allocations"].rows())
-    assert any(warning.startswith("Alpha x S: ") for warning in result.warnings)
+    (found,) = result.tables["allocations"].rows()
+    assert (found["N"], found["inside"], found["best_cell_model"]) == (None, None, None)
+    assert any(warning.startswith("Alpha x S: no optimum, no cost law") for warning in result.warnings)
     assert dict(result.charts) == {}
     json.dumps(result.envelope(), allow_nan=False)
+
+
+@pytest.mark.parametrize(("change", "reason"), [("constant", "the error is constant"), ("few", "4 cells, 5 parameters")])
+def test_where_no_group_can_be_fitted_the_analysis_ends_with_the_reason(frame: pd.DataFrame, change: str, reason: str) -> None:
+    one = frame[(frame["series"] == "Alpha") & (frame["suite"] == "S")]
+    changed = {"constant": one.assign(credit=0.5), "few": one[(one["parameters"] < 3e9) & (one["input_size"] < 600)]}[change]
+    with pytest.raises(AnalysisError, match=f"no group can be fitted: Alpha x S: not fitted: {reason}") as caught:
+        run(session(changed), EXACT)
+    assert "--by" in str(caught.value.hint)
+
+
+def test_two_levels_of_an_axis_leave_no_optimum_and_count_nowhere(frame: pd.DataFrame, result: Result) -> None:
+    sizes = sorted(frame["parameters"].unique())
+    fewer = frame[(frame["series"] != "Beta") | frame["parameters"].isin(sizes[:2])]
+    found = run(session(fewer), EXACT)
+    (row,) = rows_of(found, "elasticities", series="Beta")
+    assert row["status"] == "undetermined: 2 levels of N: e_inf, A_n and alpha are one of many solutions"
+    assert (row["dlogN_dlogC"], row["dlogR_dlogC"], row["direction"]) == (None, None, None)
+    for optimum in rows_of(found, "allocations", series="Beta"):
+        assert (optimum["N"], optimum["R"], optimum["predicted"], optimum["inside"], optimum["outside"]) == (None,) * 5
+        assert optimum["best_cell_model"] is not None
+    assert (found.headline["groups"], found.headline["solved"], found.headline["undetermined"], found.headline["optima"]) == (3, 2, 1, 8)
+    assert found.headline["N_first"] + found.headline["R_first"] == 2
+    assert sum(row["unsolved"] for row in found.tables["directions"].rows()) == 1
+    assert [warning for warning in found.warnings if "Beta x S" in warning] == [f"Beta x S: no optimum, {row['status']}"]
+    assert result.headline["undetermined"] == 0
+
+
+def test_axes_that_move_together_are_undetermined() -> None:
+    bound = planted_cells(
+        {("Bound", "S"): LAWS["Alpha", "S"]}, questions=12, input_sizes={224: 64, 448: 256, 672: 576, 1008: 1296, 1792: 4096}
+    )
+    sizes, tokens = sorted(bound["parameters"].unique()), sorted(bound["input_size"].unique())
+    level = {size: tokens[min(place, len(tokens) - 1)] for place, size in enumerate(sizes[: len(tokens)])}
+    diagonal = bound[bound["parameters"].map(level) == bound["input_size"]].copy()
+    diagonal["visual_tokens"] = (diagonal["parameters"] / 1e7).astype(int)
+    found = run(session(diagonal), EXACT)
+    (row,) = found.tables["elasticities"].rows()
+    assert row["status"].startswith("undetermined: N and R move together")
+
+
+def test_beside_each_optimum_stands_the_cell_that_a_search_over_the_affordable_ones_finds(frame: pd.DataFrame, result: Result) -> None:
+    cells = costs(frame)
+    credit = frame.groupby(["series", "suite", "parameters", "input_size"])["credit"].mean().reset_index()
+    cells = cells.merge(credit).assign(error=lambda rows: 1 - rows["credit"])
+    for row in result.tables["allocations"].rows():
+        planted = LAWS[row["series"], row["suite"]]
+        own = cells[(cells["series"] == row["series"]) & (cells["suite"] == row["suite"]) & (cells["C"] <= row["budget"] * (1 + 1e-9))]
+        predicted = planted.error(own["N"].to_numpy(), own["R"].to_numpy())
+        best = own.iloc[int(np.argmin(predicted))]
+        assert (row["best_cell_N"], row["best_cell_R"], row["best_cell_input_size"]) == (best["N"], best["R"], best["input_size"])
+        assert row["best_cell_cost"] == pytest.approx(best["C"])
+        assert row["best_cell_predicted"] == pytest.approx(predicted.min(), abs=1e-4)
+        assert row["best_cell_error"] == pytest.approx(best["error"])
+        assert row["best_cell_model"] is not None
+
+
+def test_optima_outside_the_data_are_counted_in_one_warning(result: Result) -> None:
+    rows = result.tables["allocations"].rows()
+    outside = sum(row["inside"] is False for row in rows)
+    (warning,) = [text for text in result.warnings if "optima lie outside" in text]
+    assert outside > 0
+    assert warning.startswith(f"{outside} of {len(rows)} optima lie outside")
+    assert result.headline["optima_inside"] == len(rows) - outside
+
+
+def test_an_exponent_at_its_bound_is_conditional_also_without_an_optimum() -> None:
+    flat = planted_cells({("Flat", "S"): PlantedLaw(a=0.0, b=1e-4, beta=3.0)}, questions=6)
+    result = run(session(flat), Parameters(floor="continuous", box=(0.05, 2.0)))
+    (row,) = result.tables["elasticities"].rows()
+    assert row["status"].startswith("degenerate")
+    assert (row["alpha_at_bound"], row["beta_at_bound"], row["conditional_on_box"]) == (False, True, True)
+    assert result.headline["conditional_on_box"] == 0
 
 
 def test_a_cost_that_falls_with_tokens_has_no_exchange(frame: pd.DataFrame) -> None:
@@ -228,7 +289,7 @@ def test_an_empty_cohort_and_a_budget_of_nothing_are_errors(frame: pd.DataFrame)
         run(session(frame), Parameters(where="series = 'none'"))
     with pytest.raises(UsageError, match="positive"):
         checked(Parameters, {"budgets": (0.0,)})
-    with pytest.raises(UsageError, match="positive"):
+    with pytest.raises(UsageError, match="reference"):
         checked(Parameters, {"reference": (0.0, 1.0)})
 
 
@@ -243,3 +304,9 @@ def test_references_and_the_order_of_rows_do_not_move_the_optimum(frame: pd.Data
 def test_trajectories_are_drawn(result: Result) -> None:
     assert list(result.charts) == ["trajectories"]
     assert svg(figure(result)).startswith("<svg")
+
+
+def test_a_panel_names_the_lines_that_it_lacks(frame: pd.DataFrame) -> None:
+    sizes = sorted(frame["parameters"].unique())
+    found = run(session(frame[(frame["series"] != "Beta") | frame["parameters"].isin(sizes[:2])]), EXACT)
+    assert "not drawn, undetermined: Beta" in svg(figure(found))

@@ -287,10 +287,16 @@ def test_nothing_known_of_cost_is_a_warning_and_no_number(frame: pd.DataFrame) -
         ("configuration_id in (0, 101)", "fewer than three cells have N, R and a cost"),
     ],
 )
-def test_cells_that_determine_no_law_are_named(frame: pd.DataFrame, keep: str, why: str) -> None:
-    result = run(session(frame.query(keep)), Parameters())
-    assert f"pooled: no cost law, {why}" in result.warnings
+def test_without_a_cost_law_and_without_a_fit_the_analysis_ends_with_both_reasons(frame: pd.DataFrame, keep: str, why: str) -> None:
+    with pytest.raises(AnalysisError, match=f"no group can be fitted: .* cells, 5 parameters.*; and no cost law: {why}"):
+        run(session(frame.query(keep)), Parameters())
+
+
+def test_a_cost_law_that_cells_do_not_determine_is_named(frame: pd.DataFrame) -> None:
+    result = run(session(frame.assign(prompt_tokens=frame["prompt_tokens"].where(frame["input_size"] == 448))), Parameters())
+    assert "pooled: no cost law, R has one level" in result.warnings
     assert result.headline["p"] is None
+    assert result.headline["groups"] > 0
     json.dumps(result.envelope(), allow_nan=False)
 
 
@@ -312,6 +318,17 @@ def test_one_affordable_cell_has_no_budgets_to_grow_along(frame: pd.DataFrame) -
     one = frame.assign(prompt_tokens=frame["prompt_tokens"].where(frame["configuration_id"] == 101))
     result = run(session(one), Parameters())
     assert rows_of(result, "paths", series="One-1")[0]["status"] == "no budget is common to all weights"
+
+
+def test_cost_laws_without_any_fitted_group_still_answer(frame: pd.DataFrame) -> None:
+    result = run(session(frame.assign(credit=0.5)), Parameters())
+    assert result.headline["groups"] == 0
+    assert result.headline["p"] is not None
+
+
+def test_without_cost_law_and_without_fit_the_analysis_ends_with_the_reason(frame: pd.DataFrame) -> None:
+    with pytest.raises(AnalysisError, match="no group can be fitted: One-1 x S: not fitted: the error is constant; and no cost law"):
+        run(session(frame.assign(credit=0.5).drop(columns=["prompt_tokens"])), Parameters())
 
 
 def test_an_empty_cohort_is_an_error_and_a_negative_weight_is_refused(frame: pd.DataFrame) -> None:
