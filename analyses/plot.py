@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tracker.errors import UsageError
+from tracker.errors import AnalysisError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,20 +25,28 @@ def format_of(path: Path) -> str:
 
 
 def figure(result: Result, names: Sequence[str] = ()) -> Any:
-    """The charts of a result (all, or those that are named) on one sheet; UsageError for a name that is none."""
-    import altair as alt
+    """The charts of a result (all, or those that are named) on one sheet.
 
-    if unknown := sorted(set(names) - set(result.charts)):
-        message = f"{result.analysis} has no chart {unknown[0]!r}"
-        raise UsageError(message, where="--chart", hint="it has " + (", ".join(result.charts) or "none"))
+    Raises UsageError for a name that is none, AnalysisError where there is nothing to draw.
+    """
+    check_names(result, names)
     if not result.charts:
         message = f"{result.analysis} has nothing to draw here"
-        raise UsageError(message, where="--plot", hint="its tables and warnings say why")
+        raise AnalysisError(message, where="--plot", hint="its tables and warnings say why")
+    import altair as alt
+
     return (
         alt.concat(*(result.charts[name] for name in names or result.charts), columns=2)
         .resolve_scale(color="independent", size="independent")
         .configure_view(stroke="#ccc")
     )
+
+
+def check_names(result: Result, names: Sequence[str]) -> None:
+    """UsageError for a name of a chart that the result does not have."""
+    if unknown := sorted(set(names) - set(result.charts)):
+        message = f"{result.analysis} has no chart {unknown[0]!r} here"
+        raise UsageError(message, where="--chart", hint="it has " + (", ".join(result.charts) or "none"))
 
 
 def save_plot(result: Result, path: Path, names: Sequence[str] = ()) -> None:

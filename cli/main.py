@@ -19,6 +19,7 @@ from tracker.errors import TrackrError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("cli.commands.ingest:ingest", "Read run folders and files into the database."),
@@ -120,9 +121,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def _run(arguments: list[str]) -> int:
     """Run a command and say what went wrong; what cannot be said is an OSError."""
     try:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        code = cli.main(arguments, prog_name="trackr", standalone_mode=False)
+        code = _called(arguments)
     except TrackrError as err:
         code = _report(arguments, err.kind, err.message, err.where, err.hint, err.exit_code)
     except click.ClickException as err:
@@ -143,6 +142,29 @@ def _run(arguments: list[str]) -> int:
         first = next(iter(str(err).strip().splitlines()), type(err).__name__)
         code = _report(arguments, "error", first, None, "trackr lake verify and trackr db check tell whether the store is sound", 1)
     return code if isinstance(code, int) else 0
+
+
+def _called(arguments: list[str]) -> Any:
+    """Run a command; whatever goes wrong after Ctrl-C is its doing: a module that was being loaded, say, answers with an ImportError."""
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    before = signal.getsignal(signal.SIGINT)
+    if before in {signal.SIG_DFL, signal.default_int_handler}:
+        with suppress(ValueError):  # another thread than the first
+            signal.signal(signal.SIGINT, interrupt)
+    try:
+        return cli.main(arguments, prog_name="trackr", standalone_mode=False)
+    except Exception as err:
+        if interrupts:
+            raise KeyboardInterrupt from err
+        raise
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_standard_streams() -> None:

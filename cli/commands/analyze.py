@@ -13,7 +13,7 @@ import click
 
 from analyses.registry import all_analyses, find
 from cli.options import json_option, store_options
-from tracker.errors import AnalysisError, InputError, TrackrError
+from tracker.errors import AnalysisError, TrackrError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,12 +56,12 @@ def _command(entry: AnalysisEntry) -> click.Command:
     model = entry.load().Parameters
 
     @store_options
-    def run(location: Location, **options: Any) -> None:
+    def run(location: Location, **options: Any) -> int:
         outputs = {name: options.pop(name) for name in ("as_json", "csv", "plot", "chart", "html", "save", "no_sync")}
         given = {name: value for name, value in options.items() if value not in {None, ()}}
         if "cohort" in given:
             given["cohort"] = _read(given["cohort"])
-        _analyse(entry, location, given, **outputs)
+        return _analyse(entry, location, given, **outputs)
 
     for decorator in reversed([*_parameter_options(model), *_output_options()]):
         run = decorator(run)
@@ -82,8 +82,8 @@ def _analyse(
     html: Path | None,
     save: bool,
     no_sync: bool,
-) -> None:
-    """Run, store, write the files that were asked for, print."""
+) -> int:
+    """Run, store, write the files that were asked for, print. A file that cannot be written costs the exit code, not the answer."""
     from analyses.parameters import checked
     from analyses.progress import reporting
     from cli.progress import Progress
@@ -91,18 +91,46 @@ def _analyse(
 
     module = entry.load()
     parameters = checked(module.Parameters, given)
-    if plot is not None:
-        from analyses.plot import format_of
-
-        format_of(plot)
+    _check_plot(plot, chart)
     progress = Progress()
     with Tracker(location) as tracker:
         with reporting(progress):
             result = module.run(tracker.session(sync=not no_sync), parameters)
         progress.close()
-        if save:
+        problems = _unknown_charts(result, chart)
+        if save and not problems:
             result = _stored(tracker, result)
-    _write(result, csv=csv, plot=plot, charts=chart, html=html)
+    problems += _write(result, csv=csv, plot=None if problems else plot, charts=chart, html=html)
+    _print(result, as_json=as_json)
+    for problem in problems:
+        click.echo(f"trackr: {problem}", err=True)
+    return problems[0].exit_code if problems else 0
+
+
+def _check_plot(plot: Path | None, charts: tuple[str, ...]) -> None:
+    """UsageError for what can be seen to be wrong before anything runs."""
+    if plot is not None:
+        from analyses.plot import format_of
+
+        format_of(plot)
+    elif charts:
+        message = "names a chart for --plot FILE, which is not given"
+        raise UsageError(message, where="--chart")
+
+
+def _unknown_charts(result: Result, names: tuple[str, ...]) -> list[TrackrError]:
+    if not names:
+        return []
+    from analyses.plot import check_names
+
+    try:
+        check_names(result, names)
+    except UsageError as err:
+        return [err]
+    return []
+
+
+def _print(result: Result, *, as_json: bool) -> None:
     for warning in result.warnings:
         click.echo(f"trackr: {warning}", err=True)
     if as_json:
@@ -125,19 +153,28 @@ def _stored(tracker: Tracker, result: Result) -> Result:
     return result
 
 
-def _write(result: Result, *, csv: Path | None, plot: Path | None, charts: tuple[str, ...], html: Path | None) -> None:
+def _write(result: Result, *, csv: Path | None, plot: Path | None, charts: tuple[str, ...], html: Path | None) -> list[TrackrError]:
+    """Write the files; what went wrong with some."""
+    wanted: list[tuple[Path, Callable[[Result, Path], object]]] = []
     if csv is not None:
         from analyses.export import save_csv
 
-        _to_disk(csv, save_csv, result)
+        wanted.append((csv, save_csv))
     if plot is not None:
         from analyses.plot import save_plot
 
-        _to_disk(plot, partial(save_plot, names=charts), result)
+        wanted.append((plot, partial(save_plot, names=charts)))
     if html is not None:
         from analyses.report import save_report
 
-        _to_disk(html, save_report, result)
+        wanted.append((html, save_report))
+    problems: list[TrackrError] = []
+    for path, save in wanted:
+        try:
+            _to_disk(path, save, result)
+        except TrackrError as err:
+            problems.append(err)
+    return problems
 
 
 def _to_disk(path: Path, save: Callable[[Result, Path], object], result: Result) -> None:
@@ -157,7 +194,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as err:
         message = f"cannot be read: {err.strerror if isinstance(err, OSError) else 'not UTF-8'}"
-        raise InputError(message, where=str(path)) from err
+        raise TrackrError(message, where=f"--cohort {path}") from err
 
 
 def _output_options() -> list[Callable[[Any], Any]]:

@@ -15,6 +15,7 @@ import tracker
 from analyses.ceiling import Parameters, run
 from analyses.ceiling.regimes import REGIMES
 from analyses.cohort import bindings, statement
+from analyses.result import Charts
 from cli.commands.analyses import analyses
 from cli.main import main
 from tests.analyses import naive
@@ -197,15 +198,33 @@ def test_files_are_written(store: Store, tmp_path: Path) -> None:
     [
         (["--where", "bogus > 1"], 1, "query", "bogus"),
         (["--where", "input_size >"], 1, "query", "syntax"),
-        (["--where", "1=1); drop table records; select (1"], 1, "query", "one SELECT"),
+        (["--where", "1=1); drop table records; select (1"], 1, "query", "syntax"),
+        (["--where", "1=1; select 1"], 1, "query", "one SELECT"),
         (["--where", "input_size < 0"], 1, "analysis", "no scored answer"),
-        (["--cohort", "nowhere.sql"], 3, "input", "No such file"),
+        (["--cohort", "nowhere.sql"], 1, "error", "No such file"),
         (["--cutoff", "2"], 2, "usage", "less than or equal"),
         (["--by", "colour"], 2, "usage", "colour"),
+        (["--where", ""], 2, "usage", "--where: expected SQL"),
+        (["--cohort", "/dev/null"], 2, "usage", "--cohort: expected SQL"),
+        (["--seed", "-1"], 2, "usage", "--seed"),
         (["--plot", "figure.pdf"], 2, "usage", ".svg"),
-        (["--no-save", "--csv", "/proc/nowhere"], 1, "analysis", "cannot be written"),
+        (["--chart", "gain"], 2, "usage", "--chart: names a chart for --plot FILE"),
     ],
-    ids=["column", "syntax", "two-statements", "empty", "no-file", "range", "choice", "format", "unwritable"],
+    ids=[
+        "column",
+        "syntax",
+        "two-statements",
+        "second-statement",
+        "empty",
+        "no-file",
+        "range",
+        "choice",
+        "no-condition",
+        "no-cohort",
+        "seed",
+        "format",
+        "no-plot",
+    ],
 )
 def test_failures_say_what_and_where(store: Store, arguments: list[str], code: int, kind: str, said: str) -> None:
     plain = store.call("analyze", "ceiling", *arguments)
@@ -217,6 +236,44 @@ def test_failures_say_what_and_where(store: Store, arguments: list[str], code: i
     error = json.loads(as_json.stdout)["error"]
     assert set(error) == {"kind", "message", "where", "hint"}
     assert error["kind"] == kind
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--csv", "/proc/nowhere"], 1, "/proc/nowhere: cannot be written"),
+        (["--html", "/proc/nowhere/r.html"], 1, "/proc/nowhere/r.html: cannot be written"),
+        (["--plot", "/proc/nowhere/p.svg"], 1, "/proc/nowhere/p.svg: cannot be written"),
+        (["--plot", "p.svg", "--chart", "nope"], 2, "--chart: ceiling has no chart 'nope' here (it has probability, gain"),
+    ],
+    ids=["csv", "html", "plot", "chart"],
+)
+def test_a_file_that_cannot_be_written_costs_no_answer(store: Store, arguments: list[str], code: int, said: str) -> None:
+    plain = store.call("analyze", "ceiling", "--no-save", *arguments)
+    assert plain.exit_code == code
+    assert plain.stdout.startswith("trajectories")
+    assert plain.stderr.splitlines()[-1].startswith(f"trackr: {said}")
+    as_json = store.call("analyze", "ceiling", "--no-save", *arguments, "--json")
+    assert as_json.exit_code == code
+    assert json.loads(as_json.stdout)["headline"]["trajectories"] > 0
+    assert said in as_json.stderr
+
+
+def test_a_chart_that_is_none_stores_nothing_and_other_files_are_written(store: Store, tmp_path: Path) -> None:
+    before = store.call("analyses", "list").stdout
+    assert store.call("analyze", "ceiling", "--plot", tmp_path / "p.svg", "--chart", "nope", "--html", tmp_path / "r.html").exit_code == 2
+    assert store.call("analyses", "list").stdout == before
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_nothing_to_draw_is_said_after_the_answer(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analyses.ceiling.analysis._charts", lambda *_: Charts())
+    before = len(json.loads(store.call("analyses", "list", "--json").stdout))
+    outcome = store.call("analyze", "ceiling", "--plot", tmp_path / "p.svg")
+    assert outcome.exit_code == 1
+    assert outcome.stdout.startswith("trajectories")
+    assert outcome.stderr.splitlines()[-1] == "trackr: --plot: ceiling has nothing to draw here (its tables and warnings say why)"
+    assert len(json.loads(store.call("analyses", "list", "--json").stdout)) == before + 1
 
 
 def test_every_option_has_help_and_its_default(store: Store) -> None:

@@ -83,3 +83,22 @@ def test_an_interrupt_while_the_program_loads_leaves_no_stack_trace() -> None:
     script += "\ncli.main.main(['schema'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (130, "\ntrackr: interrupted\n")
+
+
+def test_an_error_that_an_interrupt_causes_is_the_interrupt() -> None:
+    """SciPy answers a Ctrl-C while it loads with an ImportError; a lost worker, with an AnalysisError."""
+    script = """
+import os, signal
+from cli.main import main
+import cli.commands.schema
+def loading(**_):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    except KeyboardInterrupt:
+        raise ImportError("cannot load module more than once per process")
+cli.commands.schema.schema.callback = loading
+main(["schema"])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (130, "trackr: interrupted\n")
