@@ -10,8 +10,9 @@ from scipy.special import expit, logit
 
 from analyses.laws.coarse import lowest
 from analyses.laws.floor import CONTINUOUS, floor_of
+from analyses.laws.limits import checked_reference
 from analyses.laws.polish import by_differences, descend, refined, solve
-from analyses.laws.power_law import Law, three
+from analyses.laws.power_law import Law, rows, three
 from analyses.laws.powers import SEPARABLE, data_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def log_mean(a: Any, b: Any, w: Any, delta: Any) -> Any:
 
 def ces(n: Any, r: Any, e: Any, a: Any, w: Any, delta: Any) -> Any:
     """The CES law; a is K."""
-    return e + a * np.exp(-log_mean(np.log(n), np.log(r), w, delta))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return e + a * np.exp(-log_mean(np.log(n), np.log(r), w, delta))
 
 
 def slopes(a: Array, b: Array, w: Any, delta: Any) -> tuple[Array, Array]:
@@ -87,6 +89,7 @@ class CESLaw(Law):
         if not 0 < w[0] <= w[1] < 1 or not -np.inf < delta[0] <= delta[1] < np.inf:
             message = f"bounds of w must be inside 0 and 1, those of delta finite, both in order, not {w}, {delta}"
             raise ValueError(message)
+        checked_reference(reference)
         self.w, self.delta, self.floor, self.reference = w, delta, floor_of(floor), reference
 
     @property
@@ -101,16 +104,14 @@ class CESLaw(Law):
 
     def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
-        w = 1.0 if weights is None else weights
-        return self._fit(*(np.atleast_2d(np.asarray(values, dtype=float))[:, None] for values in (n, r, error, w)), shared=())
+        return self._fit(*(rows(values) for values in (n, r, error, weights)), shared=())
 
     def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit groups that share their shapes; arrays (groups, cells), or (problems, groups, cells) for many such problems at once."""
-        w = 1.0 if weights is None else weights
-        return self._fit(*(three(values) for values in (n, r, error, w)), shared=self.shapes)
+        return self._fit(*(three(values) for values in (n, r, error, weights)), shared=self.shapes)
 
-    def _fit(self, n: Array, r: Array, error: Array, weights: Array, *, shared: tuple[str, ...]) -> Solutions:
-        data = data_of(SEPARABLE, n, r, error, weights)
+    def _fit(self, *arrays: Any, shared: tuple[str, ...]) -> Solutions:
+        data = data_of(SEPARABLE, *arrays)
         if not data.y.size:
             return self.no_solutions(data, shared)
         found = [self._search(data.take(np.array([problem]))) for problem in range(len(data))]

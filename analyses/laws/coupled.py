@@ -8,9 +8,11 @@ import numpy as np
 
 from analyses.laws.coarse import lowest, surface
 from analyses.laws.floor import CONTINUOUS
-from analyses.laws.power_law import BOX, PowerLaw, checked
+from analyses.laws.limits import checked
+from analyses.laws.power_law import BOX, PowerLaw
 from analyses.laws.powers import COUPLED, SEPARABLE, grid
 from analyses.laws.shared import polished, search
+from analyses.laws.terms import in_units, term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +29,7 @@ TWINS = ([0, 1, 0], [0, 1, 1], [2, 1, 2], [0, 2, 2])
 
 def coupled(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any, c: Any, gamma: Any) -> Any:
     """The coupled law."""
-    return e + a * n**-alpha + b * r**-beta + c * (n * r) ** -gamma
+    return e + term(a, n, alpha) + term(b, r, beta) + term(c, n * r, gamma)
 
 
 class CoupledLaw(PowerLaw):
@@ -78,9 +80,9 @@ class CoupledLaw(PowerLaw):
             "beta": beta,
             "C_nr": c,
             "gamma": gamma,
-            "A": a * reference[0] ** alpha,
-            "B": b * reference[1] ** beta,
-            "C": c * (reference[0] * reference[1]) ** gamma,
+            "A": in_units(a, reference[0], alpha),
+            "B": in_units(b, reference[1], beta),
+            "C": in_units(c, reference[0] * reference[1], gamma),
         }
 
     def _search(self, data: Data) -> Found:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyses.laws.solutions import ZERO
+from analyses.laws.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +43,7 @@ def parameters_of(exponents: int) -> int:
 
 def vanishes(amplitude: npt.ArrayLike, exponent: npt.ArrayLike, lowest: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Whether a term exceeds the error `ZERO` nowhere: it is largest at the lowest value of its axis."""
-    return np.asarray(np.asarray(amplitude) * np.asarray(lowest, dtype=float) ** -np.asarray(exponent) < ZERO)
+    return np.asarray(term(np.asarray(amplitude), np.asarray(lowest, dtype=float), np.asarray(exponent)) < ZERO)
 
 
 def too_little(error: npt.NDArray[np.float64], levels: Mapping[str, int], k: int) -> str:

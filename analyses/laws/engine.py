@@ -162,7 +162,7 @@ class Search:
 
 
 def _scaled(amplitude: Any, log: Any) -> Any:
-    """amplitude exp(log), 0 where the amplitude is; infinity where that is no float."""
+    """The amplitude times exp(log), 0 where the amplitude is; infinity where that is no float."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(amplitude == 0, 0.0, amplitude * np.exp(log))
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from analyses.laws import criteria
 from analyses.laws.axes import MomentAxis
+from analyses.laws.status import lacking, status_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from analyses.laws.floor import Floor
     from analyses.laws.solutions import Solutions
 
 
@@ -36,6 +38,12 @@ class Fit:
     objective: float
     """What was minimised."""
     solution: Solutions
+    floor: Floor | None = None
+    """What the floor could be; None for a law without one."""
+
+    def __repr__(self) -> str:
+        """Short: measures of fit and status."""
+        return f"<{type(self).__name__} {self.measures()}; {self.status}>"
 
     @property
     def n(self) -> int:
@@ -50,7 +58,7 @@ class Fit:
     @property
     def sse(self) -> float:
         """Weighted sum of squared errors."""
-        return float((self.weights * self.residuals**2).sum())
+        return criteria.sse(self.residuals, self.weights)
 
     @property
     def r2(self) -> float:
@@ -71,6 +79,26 @@ class Fit:
     def undetermined(self) -> tuple[str, ...]:
         """Exponents without effect, because their amplitude is 0."""
         return tuple(name for name in self.solution.amplitude_of if self.solution.undetermined(name)[0])
+
+    @property
+    def axes(self) -> dict[str, npt.NDArray[np.float64]]:
+        """N and R (means of a `MomentAxis`) of the cells with weight."""
+        return {name: (x.mean if isinstance(x, MomentAxis) else x)[self.weights > 0] for name, x in (("N", self.N), ("R", self.R))}
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """What each of the `axes` was divided by."""
+        return self.reference
+
+    @property
+    def determined(self) -> bool:
+        """Whether there are cells and levels enough for the measures of fit to say anything."""
+        return not lacking(self)
+
+    @property
+    def status(self) -> str:
+        """fitted, or what the cells do not determine, shapes at bounds, and errors that are none."""
+        return status_of(self)
 
     def predict(self, N: npt.ArrayLike | MomentAxis, R: npt.ArrayLike | MomentAxis) -> npt.NDArray[np.float64]:  # noqa: N803
         """Error at N and R, in the units of the fit; a `MomentAxis` has means over questions."""
@@ -96,14 +124,19 @@ class Fit:
             }
         )
 
+    def measures(self) -> str:
+        """Cells, parameters and measures of fit in a line."""
+        return f"{self.law}: n {self.n}, k {self.k}, SSE {self.sse:.6g}, R2 {self.r2:.4f}, BIC {self.bic:.2f}, AIC {self.aic:.2f}"
+
     def summary(self) -> str:
-        """Parameters, bounds hit and measures of fit as text."""
-        lines = [f"{self.law}: n {self.n}, k {self.k}, SSE {self.sse:.6g}, R2 {self.r2:.4f}, BIC {self.bic:.2f}, AIC {self.aic:.2f}"]
+        """Measures of fit, status, parameters with bounds hit, floor and reference as text."""
+        lines = [self.measures(), f"  status: {self.status}"]
         width = max(map(len, self.parameters))
         for name, value in self.parameters.items():
             note = f"  at its {self.at_bound[name]} bound" if name in self.at_bound else ""
             note = "  undetermined: its amplitude is 0" if name in self.undetermined else note
             lines.append(f"  {name:<{width}}  {value:.6g}{note}")
+        lines += [f"  floor: {self.floor}"] if self.floor is not None else []
         lines.append(f"  reference: N {self.reference[0]:.6g}, R {self.reference[1]:.6g}")
         return "\n".join(lines)
 

@@ -57,4 +57,4 @@ def unit_of(weights: npt.NDArray[np.float64], axis: tuple[int, ...]) -> npt.NDAr
     """A power of four near the largest weight along `axis` (1 where all are 0): dividing by it and its root is exact in floats."""
     largest = weights.max(axis=axis, initial=0.0)
     _, exponent = np.frexp(np.where(largest > 0, largest, 0.5))
-    return np.ldexp(1.0, exponent - exponent % 2)
+    return np.asarray(np.ldexp(1.0, exponent - exponent % 2))

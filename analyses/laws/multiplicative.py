@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analyses.laws.power_law import BOX, PowerLaw, checked
+from analyses.laws.limits import checked
+from analyses.laws.power_law import BOX, PowerLaw
 from analyses.laws.powers import MULTIPLICATIVE
+from analyses.laws.terms import in_units, term
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 def multiplicative(n: Any, r: Any, e: Any, a: Any, alpha: Any, beta: Any) -> Any:
     """The multiplicative law; a is K."""
-    return e + a * n**-alpha * r**-beta
+    return e + term(term(a, n, alpha), r, beta)
 
 
 class MultiplicativeLaw(PowerLaw):
@@ -52,5 +54,5 @@ class MultiplicativeLaw(PowerLaw):
     def physical(self, values: dict[str, float], reference: tuple[float, float]) -> dict[str, float]:
         """e_inf, K_nr at the reference, alpha, beta, and K = K_nr Nref^alpha Rref^beta in the units of N and R."""
         alpha, beta = values["alpha"], values["beta"]
-        scale = reference[0] ** alpha * reference[1] ** beta
-        return {"e_inf": values["e"], "K_nr": values["a"], "alpha": alpha, "beta": beta, "K": values["a"] * scale}
+        k = in_units(in_units(values["a"], reference[0], alpha), reference[1], beta)
+        return {"e_inf": values["e"], "K_nr": values["a"], "alpha": alpha, "beta": beta, "K": k}

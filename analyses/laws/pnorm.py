@@ -10,10 +10,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from analyses.laws.coarse import lowest
+from analyses.laws.limits import checked, checked_reference
 from analyses.laws.linear import best_amplitudes
 from analyses.laws.polish import by_differences, descend, unlogged
-from analyses.laws.power_law import Law, checked, three
+from analyses.laws.power_law import Law, rows, three
 from analyses.laws.powers import SEPARABLE, data_of, grid, mesh
+from analyses.laws.terms import in_units, term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +37,7 @@ TINY = np.finfo(float).tiny
 
 def pnorm(n: Any, r: Any, a: Any, alpha: Any, b: Any, beta: Any, c: Any, p: Any) -> Any:
     """The p-norm law."""
-    return ((a * n**-alpha) ** p + (b * r**-beta) ** p + c**p) ** (1.0 / p)
+    return (term(a, n, alpha) ** p + term(b, r, beta) ** p + c**p) ** (1.0 / p)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class PNormLaw(Law):
     ) -> None:
         """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
         checked(alpha=alpha, beta=beta, p=p)
+        checked_reference(reference)
         self.alpha, self.beta, self.p, self.inner, self.reference = alpha, beta, p, inner, reference
 
     @property
@@ -88,21 +91,19 @@ class PNormLaw(Law):
     def physical(self, values: dict[str, float], reference: tuple[float, float]) -> dict[str, float]:
         """C, A_n, alpha, B_r, beta, p at the reference, and A, B in the units of N and R."""
         a, alpha, b, beta, c, p = (values[name] for name in ("a", "alpha", "b", "beta", "c", "p"))
-        scaled = {"A": a * reference[0] ** alpha, "B": b * reference[1] ** beta}
+        scaled = {"A": in_units(a, reference[0], alpha), "B": in_units(b, reference[1], beta)}
         return {"C": c, "A_n": a, "alpha": alpha, "B_r": b, "beta": beta, "p": p} | scaled
 
     def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
-        w = 1.0 if weights is None else weights
-        return self._fit(*(np.atleast_2d(np.asarray(values, dtype=float))[:, None] for values in (n, r, error, w)), shared=())
+        return self._fit(*(rows(values) for values in (n, r, error, weights)), shared=())
 
     def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit groups that share their shapes; arrays (groups, cells), or (problems, groups, cells) for many such problems at once."""
-        w = 1.0 if weights is None else weights
-        return self._fit(*(three(values) for values in (n, r, error, w)), shared=self.shapes)
+        return self._fit(*(three(values) for values in (n, r, error, weights)), shared=self.shapes)
 
-    def _fit(self, n: Array, r: Array, error: Array, weights: Array, *, shared: tuple[str, ...]) -> Solutions:
-        data = data_of(SEPARABLE, n, r, error, weights)
+    def _fit(self, *arrays: Any, shared: tuple[str, ...]) -> Solutions:
+        data = data_of(SEPARABLE, *arrays)
         if (data.y[data.w > 0] < 0).any():
             message = "the p-norm law needs errors of at least 0"
             raise ValueError(message)

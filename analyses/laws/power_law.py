@@ -8,6 +8,8 @@ import numpy as np
 
 from analyses.laws.fit import Fit
 from analyses.laws.floor import Floor, floor_of
+from analyses.laws.inputs import cells_of
+from analyses.laws.limits import checked_reference
 from analyses.laws.powers import data_of
 from analyses.laws.shared import search
 from analyses.laws.solutions import Solutions
@@ -68,7 +70,7 @@ class Law:
         return Solutions(
             law=self.name,
             parameters={name: np.where(without[name in self.shapes], np.nan, values) for name, values in parameters.items()},
-            objective=objective,
+            objective=objective * data.unit.repeat(weighed.shape[1]),
             bounds=self.bounds,
             shared=shared,
             function=type(self).function,
@@ -85,9 +87,11 @@ class Law:
         raise NotImplementedError
 
     def fit(self, N: npt.ArrayLike, R: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Fit:  # noqa: N803
-        """Fit one group: N, R and error of its cells, with weights if they differ. ValueError as in `fit_many`."""
-        n_axis, r_axis, y = (np.asarray(values, dtype=float) for values in (N, R, error))
-        w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
+        """Fit one group: N, R and error of its cells, with weights if they differ; `Fit.status` says what so few cells do not determine.
+
+        ValueError names the argument and the place of what cannot be used.
+        """
+        (n_axis, r_axis), y, w = cells_of({"N": N, "R": R}, error, weights)
         reference = self.reference or (_centre(n_axis, w), _centre(r_axis, w))
         solution = self.fit_many(n_axis / reference[0], r_axis / reference[1], y, w)
         return Fit(
@@ -102,6 +106,7 @@ class Law:
             k=self.k,
             objective=float(solution.objective[0]),
             solution=solution,
+            floor=getattr(self, "floor", None) if self.intercept else None,
         )
 
 
@@ -115,12 +120,12 @@ class PowerLaw(Law):
     """Minima of it that are polished."""
 
     def __init__(self, *, floor: str | Floor, reference: tuple[float, float] | None) -> None:
+        checked_reference(reference)
         self.floor, self.reference = floor_of(floor), reference
 
     def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
-        w = 1.0 if weights is None else weights
-        data = data_of(self.terms, *(np.atleast_2d(np.asarray(values, dtype=float))[:, None] for values in (n, r, error, w)))
+        data = data_of(self.terms, *(rows(values) for values in (n, r, error, weights)))
         return self._solutions(data, ())
 
     def fit_shared(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
@@ -128,8 +133,7 @@ class PowerLaw(Law):
 
         The solutions are one per group, in order; of many problems, all groups of the first, then of the second, and so on.
         """
-        w = 1.0 if weights is None else weights
-        data = data_of(self.terms, *(three(values) for values in (n, r, error, w)))
+        data = data_of(self.terms, *(three(values) for values in (n, r, error, weights)))
         return self._solutions(data, self.shapes)
 
     @property
@@ -154,15 +158,14 @@ def _centre(axis: Array, weights: Array) -> float:
     return float(np.exp(np.log(axis[used]).mean())) if used.any() else 1.0
 
 
-def checked(**bounds: tuple[float, float]) -> None:
-    """ValueError where bounds are not positive, finite and in order."""
-    for name, (low, high) in bounds.items():
-        if not 0 < low <= high < np.inf:
-            message = f"bounds of {name} must be positive, finite and in order, not {low}, {high}"
-            raise ValueError(message)
+def rows(values: npt.ArrayLike | None) -> Any:
+    """Values (cells,) or (fits, cells) as problems of one group each; None stays None."""
+    return None if values is None else np.atleast_2d(np.asarray(values, dtype=float))[:, None]
 
 
-def three(values: npt.ArrayLike) -> Array:
-    """Values as (problems, groups, cells)."""
+def three(values: npt.ArrayLike | None) -> Any:
+    """Values as (problems, groups, cells); None stays None."""
+    if values is None:
+        return None
     values = np.asarray(values, dtype=float)
     return values.reshape((1,) * (3 - values.ndim) + values.shape)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from analyses.laws.limits import checked_shapes, checked_weights, unit_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -46,12 +48,15 @@ class Data:
     """What was taken from it, (P, G, S)."""
     y: Array
     w: Array
+    """Weights in units of `unit`, (P, G, C)."""
     root: Array
     """Square root of the weights, (P, G, C); 0 leaves a cell out."""
     total: Array
     """Sum of weights, at least a tiny number; (P, G)."""
     mean: Array
     """Weighted mean of y, (P, G)."""
+    unit: Array
+    """Near the largest weight of a problem, so that the size of weights does not matter; (P,)."""
 
     def take(self, rows: npt.NDArray[np.int64]) -> Data:
         """Some of the problems."""
@@ -67,14 +72,22 @@ class Data:
 
 
 def data_of(terms: Terms, n: npt.ArrayLike, r: npt.ArrayLike, y: npt.ArrayLike, weights: npt.ArrayLike | None) -> Data:
-    """Arrays that broadcast to (P, G, C); ValueError where a cell with weight has no positive n and r or no finite error."""
-    w = np.ones((1, 1, 1)) if weights is None else np.asarray(weights, dtype=float)
-    n, r, y, w = np.broadcast_arrays(*(np.asarray(values, dtype=float) for values in (n, r, y, w)))
+    """Arrays (P, G, cells) of which some may have 1 problem or 1 group.
+
+    ValueError where shapes do not agree, weights are negative or not finite, or a cell with weight has no positive n and r or no finite error.
+    """
+    n, r, y = (np.asarray(values, dtype=float) for values in (n, r, y))
+    w = np.ones((1, 1, y.shape[-1])) if weights is None else np.asarray(weights, dtype=float)
+    named = {"n": n, "r": r, "error": y, "weights": w}
+    checked_shapes({name: values.shape for name, values in named.items()})
+    checked_weights(w)
+    n, r, y, w = np.broadcast_arrays(*named.values())
     used = w > 0
-    if not (np.isfinite(y) & (n > 0) & (r > 0) & np.isfinite(n) & np.isfinite(r) & np.isfinite(w))[used].all():
+    if not (np.isfinite(y) & (n > 0) & (r > 0) & np.isfinite(n) & np.isfinite(r))[used].all():
         message = "every cell with weight needs a positive n, a positive r and a finite error"
         raise ValueError(message)
-    w, y = np.where(used, w, 0.0), np.where(used, y, 0.0)
+    unit = unit_of(w, (1, 2))
+    w, y = w / unit[:, None, None], np.where(used, y, 0.0)
     logs = [np.log(np.where(used, axis, 1.0)) for axis in (n, r)]
     x = np.stack([sum((logs[axis] for axis in axes[1:]), start=logs[axes[0]]) for axes in terms.axes], axis=-2)
     shift = np.where(used[..., None, :], x, np.inf).min(axis=-1, initial=np.inf)
@@ -88,6 +101,7 @@ def data_of(terms: Terms, n: npt.ArrayLike, r: npt.ArrayLike, y: npt.ArrayLike, 
         root=np.sqrt(w),
         total=total,
         mean=(w * y).sum(axis=-1) / total,
+        unit=unit,
     )
 
 

@@ -11,7 +11,10 @@ from analyses.laws.axes import MomentAxis
 from analyses.laws.engine import fit_many, fit_shared_many
 from analyses.laws.fit import Fit
 from analyses.laws.floor import Floor, floor_of
+from analyses.laws.inputs import cells_of
+from analyses.laws.limits import checked, checked_reference
 from analyses.laws.solutions import Solutions
+from analyses.laws.terms import in_units, term
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,11 +23,12 @@ BOX = (0.05, 10.0)
 """Search range of an exponent (B.1)."""
 LOWEST_ERROR = 0.001
 AMPLITUDES = {"alpha": "a", "beta": "b"}
+OPTIMIZERS = ("global", "paper")
 
 
 def separable(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any) -> Any:
     """The separable law."""
-    return e + a * n**-alpha + b * r**-beta
+    return e + term(a, n, alpha) + term(b, r, beta)
 
 
 def bounded(n: Any, r: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any) -> Any:
@@ -48,6 +52,11 @@ class SeparableLaw:
         optimizer: Literal["global", "paper"] = "global",
     ) -> None:
         """`reference` are the N and R at which A_n and B_r are stated (default: geometric means of what is fitted)."""
+        checked(alpha=alpha, beta=beta)
+        checked_reference(reference)
+        if optimizer not in OPTIMIZERS:
+            message = f"there is no optimizer {optimizer!r}: there are {', '.join(OPTIMIZERS)}"
+            raise ValueError(message)
         self.alpha, self.beta, self.floor, self.reference, self.optimizer = alpha, beta, floor_of(floor), reference, optimizer
 
     def fit(
@@ -59,12 +68,12 @@ class SeparableLaw:
     ) -> Fit:
         """Fit one group: N, R and error of its cells (cells,), with weights if they differ.
 
-        With a `MomentAxis` the mean power over a cell's questions takes the place of the power of their mean (B.8). ValueError for
-        values that are not finite, or N and R that are not positive, in a cell with weight.
+        With a `MomentAxis` the mean power over a cell's questions takes the place of the power of their mean (B.8). Whatever can be
+        fitted is: `Fit.status` says what so few cells do not determine. ValueError names the argument and the place for lengths that
+        differ, values that are not finite, and N and R that are not positive, in a cell with weight.
         """
-        n_axis, r_axis = (values if isinstance(values, MomentAxis) else np.asarray(values, dtype=float) for values in (N, R))
-        y = np.asarray(error, dtype=float)
-        w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
+        (n_axis, r_axis), y, w = cells_of({"N": N, "R": R}, error, weights)
+        self._checked(y[w > 0])
         reference = self.reference or (_centre(n_axis, w), _centre(r_axis, w))
         solution = self.fit_many(n_axis / reference[0], r_axis / reference[1], y, w)
         e, a, alpha, b, beta = (float(solution.parameters[name][0]) for name in ("e", "a", "alpha", "b", "beta"))
@@ -76,8 +85,8 @@ class SeparableLaw:
                 "alpha": alpha,
                 "B_r": b,
                 "beta": beta,
-                "A": a * reference[0] ** alpha,
-                "B": b * reference[1] ** beta,
+                "A": in_units(a, reference[0], alpha),
+                "B": in_units(b, reference[1], beta),
             },
             at_bound={name: "lower" if at < 0 else "upper" for name in ("alpha", "beta") if (at := int(solution.at_bound(name)[0])) != 0},
             reference=reference,
@@ -88,6 +97,7 @@ class SeparableLaw:
             k=self.k,
             objective=float(solution.objective[0]),
             solution=solution,
+            floor=self._floor(),
         )
 
     def fit_many(
@@ -133,6 +143,10 @@ class SeparableLaw:
         return self.floor
 
     @staticmethod
+    def _checked(error: npt.NDArray[np.float64]) -> None:
+        """ValueError for errors that the law cannot have."""
+
+    @staticmethod
     def _target(error: npt.ArrayLike) -> npt.NDArray[np.float64]:
         return np.asarray(error, dtype=float)
 
@@ -146,6 +160,15 @@ class BoundedLaw(SeparableLaw):
 
     def _floor(self) -> Floor:
         return Floor("continuous", float(logit(LOWEST_ERROR)), np.inf)
+
+    @staticmethod
+    def _checked(error: npt.NDArray[np.float64]) -> None:
+        outside = error[(error <= 0) | (error >= 1)]
+        if len(outside):
+            message = (
+                f"{len(outside)} errors, such as {outside[0]:g}, have no logit: move them inside 0 and 1 (analyses.laws.separable.clipped)"
+            )
+            raise ValueError(message)
 
     @staticmethod
     def _target(error: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -11,9 +11,9 @@ from analyses.laws.axes import MomentAxis
 
 
 def term(amplitude: Any, axis: Any, exponent: Any) -> Any:
-    """amplitude * axis ** -exponent; an axis may be a `MomentAxis`."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = np.asarray(amplitude * axis**-exponent)
+    """The amplitude times axis ** -exponent; an axis may be a `MomentAxis`."""
+    with np.errstate(all="ignore"):
+        value = np.asarray(amplitude * (axis if isinstance(axis, MomentAxis) else np.asarray(axis, dtype=float)) ** -exponent)
     if isinstance(axis, MomentAxis) or np.isfinite(value).all():
         return value
     with np.errstate(all="ignore"):
@@ -21,7 +21,7 @@ def term(amplitude: Any, axis: Any, exponent: Any) -> Any:
 
 
 def in_units(amplitude: float, unit: float, exponent: float) -> float:
-    """amplitude * unit ** exponent: an amplitude at the reference `unit` on the axis as it is; infinity where that is no float."""
+    """An amplitude at the reference `unit` in units of the axis, amplitude * unit ** exponent; infinity where that is no float."""
     try:
         return amplitude * float(unit) ** float(exponent) if amplitude else 0.0
     except OverflowError:

@@ -9,10 +9,13 @@ import numpy as np
 
 from analyses.laws.fit import Fit
 from analyses.laws.floor import Floor, floor_of
-from analyses.laws.power_law import BOX, checked
+from analyses.laws.inputs import cells_of
+from analyses.laws.limits import checked, checked_reference
+from analyses.laws.power_law import BOX
 from analyses.laws.powers import SEPARABLE, Terms, data_of
 from analyses.laws.shared import search
 from analyses.laws.solutions import Solutions
+from analyses.laws.terms import in_units, term
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,10 +31,10 @@ AMPLITUDES = {"alpha": "a", "beta": "b", "gamma": "g"}
 
 def three_axes(n: Any, r: Any, p: Any, e: Any, a: Any, alpha: Any, b: Any, beta: Any, g: Any, gamma: Any) -> Any:
     """The law on normalised axes."""
-    return e + a * n**-alpha + b * r**-beta + g * p**-gamma
+    return e + term(a, n, alpha) + term(b, r, beta) + term(g, p, gamma)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ThreeAxisFit(Fit):
     """The law in three resources fitted to one group of cells."""
 
@@ -43,6 +46,16 @@ class ThreeAxisFit(Fit):
     def residuals(self) -> npt.NDArray[np.float64]:
         """Observed minus predicted error of each cell."""
         return self.error - self.predict(self.N, self.R, self.P)
+
+    @property
+    def axes(self) -> dict[str, npt.NDArray[np.float64]]:
+        """N, R and P of the cells with weight."""
+        return super(ThreeAxisFit, self).axes | {"P": self.P[self.weights > 0]}
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """What each of the `axes` was divided by."""
+        return (*self.reference, self.reference_P)
 
     def predict(self, N: Any, R: Any, P: Any = None) -> npt.NDArray[np.float64]:  # noqa: N803
         """Error at N, R and P, in the units of the fit; without P at those of the fitted cells."""
@@ -78,6 +91,7 @@ class ThreeAxisLaw:
     ) -> None:
         """`reference` are the N, R and P at which amplitudes are stated (default: geometric means of what is fitted)."""
         checked(alpha=alpha, beta=beta, gamma=gamma)
+        checked_reference(reference)
         self.bounds = {"alpha": alpha, "beta": beta, "gamma": gamma}
         self.floor, self.reference = floor_of(floor), reference
 
@@ -93,16 +107,14 @@ class ThreeAxisLaw:
 
         ValueError for values that are not finite, or axes that are not positive, in a cell with weight.
         """
-        axes = [np.asarray(values, dtype=float) for values in (N, R, P)]
-        y = np.asarray(error, dtype=float)
-        w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
+        axes, y, w = cells_of({"N": N, "R": R, "P": P}, error, weights)
         units = self.reference or tuple(_centre(axis, w) for axis in axes)
         solution = self.fit_many(axes[0] / units[0], axes[1] / units[1], axes[2] / units[2], y, w)
         values = {name: float(value[0]) for name, value in solution.parameters.items()}
         parameters = {"e_inf": values["e"]}
         for name, exponent, unit in zip(("A_n", "B_r", "G_p"), AMPLITUDES, units, strict=True):
             parameters |= {name: values[AMPLITUDES[exponent]], exponent: values[exponent]}
-            parameters[name[0]] = values[AMPLITUDES[exponent]] * unit ** values[exponent]
+            parameters[name[0]] = in_units(values[AMPLITUDES[exponent]], unit, values[exponent])
         return ThreeAxisFit(
             law=self.name,
             parameters=parameters,
@@ -117,6 +129,7 @@ class ThreeAxisLaw:
             k=self.k,
             objective=float(solution.objective[0]),
             solution=solution,
+            floor=self.floor,
         )
 
     def fit_many(
@@ -135,7 +148,7 @@ class ThreeAxisLaw:
         return Solutions(
             law=self.name,
             parameters=parameters,
-            objective=found.objective[:, 0],
+            objective=found.objective[:, 0] * data.unit,
             bounds=self.bounds,
             function=three_axes,
             amplitude_of=AMPLITUDES,
