@@ -9,7 +9,7 @@ import numpy as np
 
 from analyses.answers import objects
 from analyses.cohort import select, statement
-from analyses.compare.sides import SETTINGS, spelled
+from analyses.compare.sides import spelled
 from analyses.grouping import floats
 from analyses.identity import places
 
@@ -64,7 +64,7 @@ def load_counts(session: StarSession, there: Configurations) -> Counts:
     foreign = _foreign(number, numbers)
     for name in ("judged", "credit_judged", "logit_right", "only_text_right", "only_logit_right"):
         numbers[name] = np.where(foreign, 0.0, numbers[name])
-    settings = np.array([_settings(there, place) for place in range(len(there.model))], dtype=object)
+    settings = np.array(_settings(there), dtype=object)
     return Counts(
         text={name: values[order] for name, values in text.items()} | {"settings": settings[configuration]},
         limit=floats(columns["max_new_tokens"])[order],
@@ -80,9 +80,14 @@ def _foreign(run: npt.NDArray[np.int64], numbers: dict[str, npt.NDArray[np.float
     return np.asarray((judged > 0) & (same < AS_GOLD * right))
 
 
-def _settings(there: Configurations, place: int) -> str:
-    """The settings in which a model's configurations differ, else its input size."""
-    own = there.of(there.model[place])
-    names = [name for name in SETTINGS if len({there.settings[other][name] for other in own}) > 1]
-    chosen = there.settings[place]
-    return spelled({name: chosen[name] for name in names or ["input_size"] if names or chosen[name] is not None})
+def _settings(there: Configurations) -> list[str]:
+    """Of each configuration the settings in which its model's configurations differ, else its input size."""
+    places: dict[str, list[int]] = {}
+    for place, model in enumerate(there.model):
+        places.setdefault(model, []).append(place)
+    varying = {model: there.varying(own) for model, own in places.items()}
+    found = []
+    for model, chosen in zip(there.model, there.settings, strict=True):
+        names = varying[model] or (["input_size"] if chosen["input_size"] is not None else [])
+        found.append(spelled({name: chosen[name] for name in names}))
+    return found

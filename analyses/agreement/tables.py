@@ -67,13 +67,14 @@ def runs_table(counts: Counts, keys: Sequence[str]) -> Table:
     names = list(zip(*(counts.text[name].tolist() for name in keys), strict=True))
     number: dict[tuple[Any, ...], int] = {}
     code = np.array([number.setdefault(one, len(number)) for one in names], dtype=np.int64)
-    rows = [dict(zip(keys, name, strict=True)) | summary(counts, code == place) for name, place in number.items()]
+    members = np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
+    rows = [dict(zip(keys, name, strict=True)) | summary(counts, members[place]) for name, place in number.items()]
     title = "Runs: each configuration on each benchmark" if "benchmark" in keys else "Configurations: each over its benchmarks"
     return _table(title, columns, rows, shown=12)
 
 
-def summary(counts: Counts, members: Marks) -> dict[str, Any]:
-    """Counts and shares of some entries; None where the records do not hold what it takes."""
+def summary(counts: Counts, members: Marks | npt.NDArray[np.int64]) -> dict[str, Any]:
+    """Counts and shares of some entries (by mark or place); None where the records do not hold what it takes."""
     n = {name: float(values[members].sum()) for name, values in counts.numbers.items()}
     low, high = wilson(n["agree"], n["both_signals"])
     whole = {
