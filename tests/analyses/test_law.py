@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,3 +193,40 @@ def test_charts_are_drawn_and_limit_their_panels(noise: pd.DataFrame) -> None:
     drawn = answer(noise).charts
     assert list(drawn) == ["predicted", "residuals", "groups", "curves", "histogram", "spread"]
     assert "Q4" in svg(drawn["curves"])
+
+
+def panels(rows: pd.DataFrame, **options: Any) -> dict[str, dict[str, Any]]:
+    """Panels of the chart of curves by group."""
+    return {panel["title"]["text"]: panel for panel in answer(rows, **options).charts["curves"].to_dict()["concat"]}
+
+
+def test_curves_follow_the_law_at_the_median_resource_of_each_quartile(exact: pd.DataFrame) -> None:
+    drawn = panels(exact, floor="continuous")
+    law, panel = LAWS["Alpha1", "Charts"], drawn["Alpha1 x Charts"]
+    assert set(drawn) == {" x ".join(key) for key in LAWS}
+    *lines, dots = panel["layer"]
+    cells = cell_means(exact).query("series == 'Alpha1' and suite == 'Charts'")
+    edges = cells["R"].quantile([0.25, 0.5, 0.75]).tolist()
+    medians = cells.groupby(np.searchsorted(edges, cells["R"]))["R"].median().tolist()
+    assert panel["title"]["subtitle"] == [f"R {' / '.join(f'{r:.0f}' for r in medians)}", "alpha 0.4, beta 0.6"]
+    for line, r in zip(lines, medians, strict=True):
+        values = line["data"]["values"]
+        assert [one["error"] for one in values] == pytest.approx([law.error(one["N"], r) for one in values], abs=1e-6)
+        assert {one["R"] for one in values} == {r}
+        assert line["mark"]["strokeDash"] == [1, 0]
+    assert dots["encoding"]["x"]["axis"]["values"] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+    widths = [line["mark"]["strokeWidth"] for line in lines]
+    assert widths == sorted(set(widths), reverse=True)
+
+
+def test_panels_of_a_suite_share_their_axis_and_what_is_no_estimate_is_dashed(noise: pd.DataFrame) -> None:
+    few = noise[(noise["series"] != "Beta2") | (noise["parameters"] <= 2e9)]
+    drawn = panels(few, box=(0.05, 0.5))
+    domains = {name: panel["layer"][-1]["encoding"]["y"]["scale"]["domain"] for name, panel in drawn.items()}
+    assert domains["Alpha1 x Charts"] == domains["Beta2 x Charts"] != domains["Alpha1 x Maps"]
+    assert drawn["Beta2 x Maps"]["title"]["subtitle"][1].startswith("alpha open, beta 0.")
+    assert "beta 0.5 (bound)" in drawn["Alpha1 x Charts"]["title"]["subtitle"][1]
+    for name in ("Beta2 x Maps", "Alpha1 x Charts"):
+        assert {tuple(line["mark"]["strokeDash"]) for line in drawn[name]["layer"][:-1]} == {(4, 2)}
+    assert [panel["layer"][-1]["encoding"]["x"].get("title") for panel in drawn.values()] == [None, None, "N (billions)", "N (billions)"]
+    assert [panel["layer"][-1]["encoding"]["y"].get("title") for panel in drawn.values()] == ["error", None, "error", None]
