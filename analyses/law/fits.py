@@ -21,6 +21,7 @@ from analyses.laws.determined import (
     too_little,
     vanishes,
 )
+from analyses.laws.terms import all_in_units
 from analyses.notes import Note, merged
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from analyses.laws.separable import SeparableLaw
 
 __all__ = ["CONSTANT", "EXPONENTS", "SAME_LEVEL", "GroupFits", "Padded", "Points", "Solved", "by_law", "fit_groups", "pad"]
+
+BEYOND = "its amplitudes at the reference are too large or too small for numbers: the exponents are too steep so far from it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +178,10 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
     fitted = np.array([not why for why in unfit], dtype=bool)
     padded = pad(points, [rows for rows, fine in zip(members, fitted, strict=True) if fine])
     found = _spread(padded, fitter, fitted, names, len(points.error))
+    for group in np.flatnonzero(fitted).tolist():
+        if not np.isfinite(found.predicted[members[group]]).all():
+            unfit[group], fitted[group] = BEYOND, False
+            found.forget(group, members[group])
     determined = {name: fitted & (levels[EXPONENTS[name][1]] >= ENOUGH_LEVELS) & ~found.zero[name] for name in names}
     bound = {name: np.where(determined[name], found.bound[name], 0) for name in names}
     parameters = found.parameters
@@ -184,8 +191,9 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
         parameters[name][found.zero[name] | flat] = np.nan
         parameters[amplitude][flat] = np.nan
         parameters["e"][flat] = np.nan
-        scale = points.reference[axis] ** np.where(found.zero[name], 0.0, parameters[name])
-        parameters[amplitude.upper()] = parameters[amplitude] * scale
+        parameters[amplitude.upper()] = all_in_units(parameters[amplitude], points.reference[axis], parameters[name])
+    capital = {EXPONENTS[name][0]: EXPONENTS[name][0].upper() for name in names}
+    beyond = {capital[name]: np.isnan(parameters[capital[name]]) & ~np.isnan(parameters[name]) for name in capital}
     k = np.full(count, parameters_of(len(names))) - np.sum([np.clip(ENOUGH_LEVELS - level, 0, 2) for level in levels.values()], axis=0)
     status, notes = [], []
     for group, rows in enumerate(members):
@@ -198,6 +206,7 @@ def fit_groups(points: Points, fitter: Fitter, *, names: Sequence[str] = ("alpha
             if fitted[group]
             else []
         )
+        open_ += [f"{name} is too large or too small for a number" for name in beyond if fitted[group] and beyond[name][group]]
         sides = {name: int(bound[name][group]) for name in names}
         one = _Said(name=_named(points.groups, group), unfit=unfit[group], open=open_, sides=sides, lacks=points.lacks[group : group + 1])
         status.append(one.status)
@@ -244,6 +253,14 @@ class _Found:
     bound: dict[str, npt.NDArray[np.int64]]
     zero: dict[str, npt.NDArray[np.bool_]]
     predicted: npt.NDArray[np.float64]
+
+    def forget(self, group: int, cells: npt.NDArray[np.int64]) -> None:
+        """Leave a group without numbers."""
+        for values in self.parameters.values():
+            values[group] = np.nan
+        for sides in self.bound.values():
+            sides[group] = 0
+        self.predicted[cells] = np.nan
 
 
 def _spread(padded: Padded, fitter: Fitter, fitted: npt.NDArray[np.bool_], names: Sequence[str], cells: int) -> _Found:

@@ -6,7 +6,7 @@ Where an amplitude ends at 0 its exponent has no effect, and a better one may li
 Floors on the grid: `engine_floors`. Exponents that groups share minimise the sum of the groups' objectives, the rest is the same.
 
 A fit's digits do not depend on the other fits in the call. An exponent whose amplitude is 0, or whose axis has one value only, is
-returned as the geometric middle of its box.
+returned as the geometric middle of its box. An amplitude that is no float on the given axes is NaN.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from analyses.laws.engine_polish import polish, profile
 from analyses.laws.engine_problem import Problem
 from analyses.laws.engine_surface import Surface, grid_of
 from analyses.laws.limits import checked
+from analyses.laws.terms import scaled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -148,7 +149,7 @@ class Search:
         middle = np.sqrt(self.edges[0] * self.edges[1])
         alpha = np.where(self._all((inner.a == 0) | problem.n.single[rows] | empty), middle[0], alpha)
         beta = np.where(self._all((inner.b == 0) | problem.r.single[rows] | empty), middle[1], beta)
-        a, b = _scaled(inner.a, alpha * problem.n.unit[rows]), _scaled(inner.b, beta * problem.r.unit[rows])
+        a, b = scaled(inner.a, alpha * problem.n.unit[rows]), scaled(inner.b, beta * problem.r.unit[rows])
         unfitted = {"e": empty, "a": empty, "b": empty, "alpha": self._all(empty), "beta": self._all(empty)}
         values = dict(zip(NAMES, (inner.e, a, alpha, b, beta, objective), strict=True))
         return {
@@ -159,12 +160,6 @@ class Search:
     def _all(self, flags: Any) -> Any:
         """For each row whether it holds for all groups of its fit."""
         return np.repeat(flags.reshape(-1, self.groups).all(axis=1), self.groups)
-
-
-def _scaled(amplitude: Any, log: Any) -> Any:
-    """The amplitude times exp(log), 0 where the amplitude is; infinity where that is no float."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(amplitude == 0, 0.0, amplitude * np.exp(log))
 
 
 def lowest(fit: Any, value: Any, fits: int) -> Any:

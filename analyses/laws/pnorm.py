@@ -15,7 +15,7 @@ from analyses.laws.linear import best_amplitudes
 from analyses.laws.polish import by_differences, descend, unlogged
 from analyses.laws.power_law import Law, rows, three
 from analyses.laws.powers import SEPARABLE, data_of, grid, mesh
-from analyses.laws.terms import in_units, term
+from analyses.laws.terms import in_units, scaled, term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,8 +91,8 @@ class PNormLaw(Law):
     def physical(self, values: dict[str, float], reference: tuple[float, float]) -> dict[str, float]:
         """C, A_n, alpha, B_r, beta, p at the reference, and A, B in the units of N and R."""
         a, alpha, b, beta, c, p = (values[name] for name in ("a", "alpha", "b", "beta", "c", "p"))
-        scaled = {"A": in_units(a, reference[0], alpha), "B": in_units(b, reference[1], beta)}
-        return {"C": c, "A_n": a, "alpha": alpha, "B_r": b, "beta": beta, "p": p} | scaled
+        units = {"A": in_units(a, reference[0], alpha), "B": in_units(b, reference[1], beta)}
+        return {"C": c, "A_n": a, "alpha": alpha, "B_r": b, "beta": beta, "p": p} | units
 
     def fit_many(self, n: npt.ArrayLike, r: npt.ArrayLike, error: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Solutions:
         """Fit many groups, each with its own shapes, on normalised axes; arrays (cells,) or (fits, cells), weight 0 leaves a cell out."""
@@ -112,8 +112,8 @@ class PNormLaw(Law):
         found = [_Search(self, data.take(np.array([problem]))).best() for problem in range(len(data))]
         shapes = np.concatenate([shape for shape, _ in found]).repeat(data.y.shape[1], axis=0)
         root = np.concatenate([one.amplitudes[0] for _, one in found]) ** (1.0 / shapes[:, 2:])
-        scaled = root[:, :2] * np.exp(shapes[:, :2] * data.shift.reshape(-1, 2))
-        parameters = {"a": scaled[:, 0], "b": scaled[:, 1], "c": root[:, 2]}
+        amplitudes = scaled(root[:, :2], shapes[:, :2] * data.shift.reshape(-1, 2))
+        parameters = {"a": amplitudes[:, 0], "b": amplitudes[:, 1], "c": root[:, 2]}
         parameters |= {name: shapes[:, place] for place, name in enumerate(self.shapes)}
         return self.solutions(data, parameters, np.concatenate([one.sse[0] for _, one in found]), shared)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyses.laws.limits import checked_shapes, checked_weights, unit_of
+from analyses.laws.terms import scaled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,14 +114,10 @@ def columns_of(terms: Terms, z: Array) -> Array:
 
 def physical(terms: Terms, amplitudes: Array, shapes: Array, shift: Array) -> Array:
     """Amplitudes on the axes as they were given: a column was exp(-shape (log axis - shift)); (P, G, K) from shapes (P, S)."""
-    with np.errstate(over="ignore"):
-        return np.stack(
-            [
-                amplitudes[..., j] * np.exp(sum(shapes[:, None, s] * shift[..., s] for s in members))
-                for j, members in enumerate(terms.columns)
-            ],
-            axis=-1,
-        )
+    return np.stack(
+        [scaled(amplitudes[..., j], sum(shapes[:, None, s] * shift[..., s] for s in members)) for j, members in enumerate(terms.columns)],
+        axis=-1,
+    )
 
 
 def grid(bounds: tuple[float, float], points: int) -> Array:
