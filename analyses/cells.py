@@ -14,6 +14,7 @@ from analyses.grouping import mean_by
 from analyses.notes import Note, merged
 from analyses.opening import nothing, opened
 from analyses.parameters import AnalysisParameters
+from analyses.ranges import Reference  # noqa: TC001 - pydantic reads annotations
 from tracker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class CellParameters(AnalysisParameters):
         default="scored", description="scored: every scored answer; both: those that have a probability as well"
     )
     drop: tuple[str, ...] = Field(default=(), description="leave out the cells with COLUMN=VALUE, such as input_size=4096")
-    reference: tuple[float, float] | None = Field(
+    reference: Reference = Field(
         default=None, description="reference N (billions) and R, such as 6.6,1135, instead of the geometric means over all cells"
     )
     include_native: bool = Field(default=False, description="let cells at native image size in")
@@ -60,14 +61,6 @@ class CellParameters(AnalysisParameters):
                 message = f"expected COLUMN=VALUE, found {text!r}"
                 raise ValueError(message)
         return drop
-
-    @field_validator("reference")
-    @classmethod
-    def _positive(cls, reference: tuple[float, float] | None) -> tuple[float, float] | None:
-        if reference is not None and not min(reference) > 0:
-            message = "expected two positive numbers"
-            raise ValueError(message)
-        return reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

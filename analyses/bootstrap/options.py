@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from analyses.cells import CellParameters
 from analyses.executor import LOCAL
 from analyses.laws import BoundedLaw, CoupledLaw, MultiplicativeLaw, SeparableLaw
+from analyses.ranges import Box  # noqa: TC001 - pydantic reads annotations
 from analyses.resampling import Law
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Parameters(CellParameters):
         default=None,
         description="error floor: grid (55 values), continuous (0.001 to 0.999), free (any intercept); default: grid, with --pair free",
     )
-    box: tuple[float, float] = Field(default=(0.05, 10.0), description="search range of every exponent, such as 0.05,3")
+    box: Box = Field(default=(0.05, 10.0), description="search range of every exponent, such as 0.05,3")
     weights: Literal["equal", "precision", "both"] | None = Field(
         default=None,
         description="weights of cells: equal, in inverse proportion to their cluster variance, or both; default: equal, with --pair both",
@@ -60,14 +61,6 @@ class Parameters(CellParameters):
     )
     level: float = Field(default=0.95, gt=0, lt=1, description="level of the percentile intervals")
     executor: str = Field(default=LOCAL, description="local, or dask://HOST:PORT", exclude=True)
-
-    @field_validator("box")
-    @classmethod
-    def _ordered(cls, box: tuple[float, float]) -> tuple[float, float]:
-        if not 0 < box[0] < box[1]:
-            message = "expected two positive numbers, the lower first"
-            raise ValueError(message)
-        return box
 
     @field_validator("pair")
     @classmethod

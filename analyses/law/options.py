@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from analyses.cells import CellParameters, lacks_of_groups
 from analyses.law.fits import Points
 from analyses.laws import SeparableLaw
 from analyses.laws.separable import BOX
+from analyses.ranges import Box  # noqa: TC001 - pydantic reads annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,18 +28,10 @@ class FitParameters(CellParameters):
         default="grid",
         description="error floor: grid (the 55 values of the paper), continuous (0.001 to 0.999), free (an intercept of any sign)",
     )
-    box: tuple[float, float] = Field(default=BOX, description="search range of both exponents, such as 0.05,3")
+    box: Box = Field(default=BOX, description="search range of both exponents, such as 0.05,3")
     optimizer: Literal["global", "paper"] = Field(
         default="global", description="global: exact search over the exponents; paper: Nelder-Mead from 16 starts"
     )
-
-    @field_validator("box")
-    @classmethod
-    def _ordered(cls, box: tuple[float, float]) -> tuple[float, float]:
-        if not 0 < box[0] < box[1]:
-            message = "expected two positive numbers, the lower first"
-            raise ValueError(message)
-        return box
 
     def law(self, reference: tuple[float, float]) -> SeparableLaw:
         """The law that the options ask for."""
