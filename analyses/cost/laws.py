@@ -9,6 +9,7 @@ import numpy as np
 
 from analyses.law.tables import group_columns, whole
 from analyses.laws.cost import CostLaw, fit_cost
+from analyses.notes import Note, merged
 from analyses.result import Column, FittedLaw, Table
 
 if TYPE_CHECKING:
@@ -123,19 +124,18 @@ def fitted_laws(laws: Laws) -> list[FittedLaw]:
 
 
 def cost_warnings(study: CellStudy, variant: Variant) -> list[str]:
-    """One warning per group and number that its cells lack; models without architecture numbers are named elsewhere."""
+    """Warnings of groups whose cells lack a number; models without architecture numbers are named elsewhere."""
     cells = study.cells
     needed = {"prompt_tokens": cells.prompt_tokens} | ({} if variant == "prompt" else {"generated_tokens": cells.generated_tokens})
-    warnings = []
+    notes = []
     for group in range(len(study.groups)):
         members = study.groups.members(group)
         for name, values in needed.items():
             missing = int(np.isnan(values[members]).sum())
             if missing:
-                warnings.append(
-                    f"{study.groups.name(group) or 'all cells'}: {missing:,} of {len(members):,} cells lack {name} and have no cost"
-                )
-    return warnings
+                some = f"{missing:,} of {len(members):,} cells lack {name} and have no cost"
+                notes.append(Note(study.groups.name(group) or "all cells", some, f"cells lack {name} and have no cost"))
+    return merged(notes, len(study.groups))
 
 
 def cells_table(study: CellStudy, components: Components, costs: Array, weights: Sequence[float], predicted: Array) -> Table:

@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from analyses.cells import CellParameters, study_of_cells
+from analyses.notes import Note, merged
 from analyses.result import Charts
 from analyses.tokens.counts import counted, shared_sizes
 from analyses.tokens.tables import decreases_table, medians_table, pair_table, spans_table, unchanged_table
@@ -95,16 +96,19 @@ def _charts(tables: dict[str, Table]) -> Charts:
 
 def _warnings(study: CellStudy, shared: Sequence[float], tables: dict[str, Table]) -> list[str]:
     cells, groups = study.cells, study.groups
-    warnings = []
+    notes = []
     for group in range(len(groups)):
+        name = groups.name(group) or "all cells"
         members = groups.members(group)
         lacking = np.isnan(cells.tokens[members])
         if lacking.any():
-            warnings.append(f"{groups.name(group)}: {int(lacking.sum()):,} of {len(members):,} cells state no visual_tokens")
+            some = f"{int(lacking.sum()):,} of {len(members):,} cells state no visual_tokens"
+            notes.append(Note(name, some, "cells state no visual_tokens"))
         if not np.isnan(cells.input_size[members]).all() and len(set(cells.input_size[members][~lacking].tolist())) == 1:
-            warnings.append(f"{groups.name(group)}: one input size, so there is no change to speak of")
+            notes.append(Note(name, "one input size, so there is no change to speak of"))
         if np.isnan(cells.input_size[members]).all():
-            warnings.append(f"{groups.name(group)}: no cell states its input size")
+            notes.append(Note(name, "no cell states its input size"))
+    warnings = merged(notes, len(groups))
     if not len(shared):
         warnings.append("no input size is shared by all suites: spans over shared sizes are empty")
     if not len(tables["unchanged"]):
