@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from analyses.session import StarSession
 
 NAME = "cost"
+HEAVIEST = 1e6
+"""Largest weight of the vision encoder beside the language model's 1 (ours)."""
 
 
 class Parameters(FitParameters):
@@ -41,8 +43,8 @@ class Parameters(FitParameters):
     @field_validator("vision_weight")
     @classmethod
     def _weights(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
-        if any(not 0 <= weight < np.inf for weight in weights):
-            message = "expected a number of at least 0"
+        if any(not 0 <= weight <= HEAVIEST for weight in weights):
+            message = f"expected a number from 0 to {HEAVIEST:g}"
             raise ValueError(message)
         return weights
 

@@ -42,6 +42,13 @@ def test_a_reference_that_is_none_is_refused_by_its_option(name: str, reference:
     assert caught.value.where == "--reference"
 
 
+@pytest.mark.parametrize("weight", [-1.0, 1e7, 1e308, float("inf"), float("nan")])
+def test_a_weight_of_the_vision_encoder_has_a_limit(weight: float) -> None:
+    with pytest.raises(UsageError, match=r"a number from 0 to 1e\+06") as caught:
+        checked(MODELS["cost"], {"vision_weight": (weight,)})
+    assert caught.value.where == "--vision-weight"
+
+
 @pytest.mark.parametrize("name", BOXED)
 def test_ends_of_the_ranges_are_taken(name: str) -> None:
     values: dict[str, Any] = {"box": (0.001, 100.0), "reference": (1e-6, 1e9)}
