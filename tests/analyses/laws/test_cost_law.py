@@ -56,6 +56,8 @@ def test_cells_without_a_number_are_left_out() -> None:
         ([1, 2], [3, 4], "fewer than three"),
         ([7, 7, 7, 7], [1, 2, 3, 4], "N has one level"),
         ([1, 2, 3, 4], [256] * 4, "R has one level"),
+        ([1, 2, 3, 4], [256.0, 256.05, 256.02, 256.03], "R has one level"),
+        ([7, 7.006, 7.003, 7], [1, 2, 3, 4], "N has one level"),
         ([1, 2, 4, 8], [10, 40, 160, 640], "move together"),
     ],
 )
@@ -64,6 +66,17 @@ def test_cells_that_determine_nothing_give_no_number_and_say_why(n: list[float],
     assert np.isnan([law.kappa, law.p, law.q, law.r2]).all()
     assert law.n == len(n)
     assert why in str(law.why)
+
+
+def test_exponents_too_steep_for_a_number_are_none() -> None:
+    law = fit_cost([1, 2, 4, 8], [2000, 2003, 2000, 2003], [1, 1e3, 1, 1e3])
+    assert np.isnan([law.kappa, law.p, law.q, law.r2]).all()
+    assert "leave no cost at N = 1 and R = 1" in str(law.why)
+
+
+def test_a_prediction_beyond_floating_point_is_infinite_without_a_warning() -> None:
+    law = fit_cost([1, 2, 4, 8], [10, 30, 20, 90], np.array([1, 2, 4, 8]) ** 8.0 * np.array([10, 30, 20, 90]) ** 20.0)
+    assert law.predict(1e30, 1e30) == np.inf
 
 
 def test_equal_costs_have_a_fit_and_no_r2() -> None:
