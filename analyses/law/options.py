@@ -35,7 +35,8 @@ class FitParameters(CellParameters):
 
     def law(self, reference: tuple[float, float]) -> SeparableLaw:
         """The law that the options ask for."""
-        return SeparableLaw(alpha=self.box, beta=self.box, floor=self.floor, reference=reference, optimizer=self.optimizer)
+        known = reference if np.isfinite(reference).all() else None  # NaN: nothing is fitted
+        return SeparableLaw(alpha=self.box, beta=self.box, floor=self.floor, reference=known, optimizer=self.optimizer)
 
 
 def points_of(
