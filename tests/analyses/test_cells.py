@@ -254,7 +254,7 @@ def test_the_reference_is_the_geometric_mean_over_cells_or_what_is_pinned() -> N
     logs = [(math.log(n), math.log(r)) for n, r in zip(study.cells.parameters.tolist(), study.cells.tokens.tolist(), strict=True)]
     assert study.reference == pytest.approx(tuple(math.exp(fmean(axis)) for axis in zip(*logs, strict=True)), rel=1e-12)
     assert cells_of(messy_frame(), reference=(6.6, 1135.0)).reference == (6.6, 1135.0)
-    with pytest.raises(ValueError, match="expected two positive numbers"):
+    with pytest.raises(ValueError, match="expected N between"):
         CellParameters(reference=(0.0, 1.0))
 
 
