@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 BOX = (0.05, 3.0)
 ORDERS = (0.5, 15.0)
-POINTS, ORDER_POINTS, STARTS, CHUNK = 11, 8, 8, 100
+POINTS, ORDER_POINTS, STARTS = 11, 8, 8
+CHUNK, TOGETHER = 100, 300_000
+"""Points of the grid, and points times cells, that are solved at once."""
+MANY, ENOUGH, FOLLOWED = 4000, 30, 2
+"""Of more cells than `MANY` some stand for all, at least `ENOUGH` of a group, until the `FOLLOWED` best ends are followed on with all."""
 STEPS, FEW = 200, 8
 """Gauss-Newton steps at most, and on the first grid."""
 CONVERGED = 1e-14
@@ -129,29 +133,41 @@ class _Search:
 
     def best(self) -> tuple[Array, Powers]:
         """Shapes (1, 3) and what is solved there."""
+        few = thinned(self.data)
+        rough = self if few is None else _Search(self.law, few)
+        shapes = rough.simplex(rough.minima(lambda some: rough.solved(some).sse))
+        if few is not None:
+            shapes = self.simplex(_lowest(shapes, self.solved(shapes), FOLLOWED))
+        paper = _lowest(shapes, self.solved(shapes), 1)
+        if self.law.inner == "paper":
+            return paper, self.solved(paper)
+        ends = rough.descended(np.concatenate([paper, rough.minima(lambda some: rough.exact(some, FEW).sse)]))
+        if few is not None:
+            ends = np.concatenate([paper, ends])
+            ends = self.descended(_lowest(ends, self.exact(ends), FOLLOWED))
+        shapes = np.concatenate([paper, ends])
+        best = _lowest(shapes, self.exact(shapes), 1)
+        return best, self.exact(best)
+
+    def minima(self, sse: Callable[[Array], Array]) -> Array:
+        """Shapes of the lowest local minima of the grid."""
         axes = [
-            grid(bounds, points)
-            for bounds, points in zip((self.law.alpha, self.law.beta, self.law.p), (POINTS, POINTS, ORDER_POINTS), strict=True)
+            grid((float(low), float(high)), points) for (low, high), points in zip(self.bounds, (POINTS, POINTS, ORDER_POINTS), strict=True)
         ]
-        points = mesh(axes)
-        starts = points[self._minima(axes, points, lambda some: self.solved(some).sse)]
+        points, size = mesh(axes), max(1, min(CHUNK, TOGETHER // self.data.y.size))
+        total = np.concatenate([sse(points[at : at + size]).sum(axis=1) for at in range(0, len(points), size)])
+        return points[lowest(total.reshape(1, *(len(axis) for axis in axes)), np.array([self.scale]), STARTS)[1]]
+
+    def simplex(self, starts: Array) -> Array:
+        """Starts, and where Nelder-Mead leads from each by the paper's objective."""
         ends = np.array(
             [minimize(self._score, np.log(start), bounds=self.box, method="Nelder-Mead", options=SIMPLEX).x for start in starts]
         )
-        shapes = np.concatenate([starts, unlogged(ends, ends, self.bounds)[0]])
-        paper = shapes[[int(np.argmin(self.solved(shapes).sse.sum(axis=1)))]]
-        if self.law.inner == "paper":
-            return paper, self.solved(paper)
-        starts = np.concatenate([paper, points[self._minima(axes, points, lambda some: self.exact(some, FEW).sse)]])
-        at, value = descend(partial(by_differences, self._exact_value, step=STEP), np.log(starts), self.box)
-        shapes = np.concatenate([paper, unlogged(at, value, self.bounds)[0]])
-        place = int(np.argmin(self.exact(shapes).sse.sum(axis=1)))
-        return shapes[[place]], self.exact(shapes[[place]])
+        return np.concatenate([starts, unlogged(ends, ends, self.bounds)[0]])
 
-    def _minima(self, axes: list[Array], points: Array, sse: Callable[[Array], Array]) -> npt.NDArray[np.int64]:
-        """The lowest local minima of the grid, numbers of points."""
-        total = np.concatenate([sse(points[at : at + CHUNK]).sum(axis=1) for at in range(0, len(points), CHUNK)])
-        return lowest(total.reshape(1, *(len(axis) for axis in axes)), np.array([self.scale]), STARTS)[1]
+    def descended(self, starts: Array) -> Array:
+        """Where starts descend to by the exact objective."""
+        return unlogged(*descend(partial(by_differences, self._exact_value, step=STEP), np.log(starts), self.box), self.bounds)[0]
 
     def solved(self, shapes: Array, *, weighted: bool = False) -> Powers:
         """Nonnegative least squares on e^p; weighted: with the squared slope of e in e^p at the data, which comes nearer to least squares on e."""
@@ -216,6 +232,24 @@ class _Search:
 SIMPLEX = {"maxiter": 600, "xatol": 1e-8, "fatol": 1e-13}
 STEP = 1e-4
 """Step of differences of gradients."""
+
+
+def thinned(data: Data) -> Data | None:
+    """One problem with some of each group's cells in place of many, the same ones every time; None where they are not many."""
+    used = data.w > 0
+    if used.sum() <= MANY:
+        return None
+    size = max(ENOUGH, MANY // data.y.shape[1])
+    order = np.argsort(np.where(used, np.random.default_rng(0).random(data.y.shape[-1]), np.inf), axis=-1)[..., :size]
+    y, w, root = (np.take_along_axis(values, order, axis=-1) for values in (data.y, data.w, data.root))
+    x = np.take_along_axis(data.x, order[..., None, :], axis=-1)
+    total = np.maximum(w.sum(axis=-1), TINY)
+    return replace(data, x=x, y=y, w=w, root=root, total=total, mean=(w * y).sum(axis=-1) / total)
+
+
+def _lowest(shapes: Array, solved: Powers, count: int) -> Array:
+    """The shapes with the lowest objective, first of equals first."""
+    return shapes[np.argsort(solved.sse.sum(axis=1), kind="stable")[:count]]
 
 
 def _nonnegative(columns: Array, target: Array, weight: Array) -> Array:

@@ -10,11 +10,13 @@ import pytest
 from scipy.optimize import least_squares, minimize, nnls
 
 from analyses.laws import CESLaw, CoupledLaw, Floor, MultiplicativeLaw, PNormLaw, SeparableLaw, bic
+from analyses.laws import pnorm as norm
 from analyses.laws.ces import ces, log_mean, slopes
 from analyses.laws.coupled import coupled
 from analyses.laws.floor import GRID_VALUES
 from analyses.laws.multiplicative import multiplicative
 from analyses.laws.pnorm import pnorm
+from analyses.laws.powers import SEPARABLE, data_of
 
 LAWS = [CoupledLaw, MultiplicativeLaw, CESLaw, PNormLaw]
 FLOORS = ("free", "continuous", "grid")
@@ -405,3 +407,32 @@ def test_a_fit_for_people_states_its_law_in_the_units_it_was_given(law: Any) -> 
         first = values["K" if law is MultiplicativeLaw else "A"]
         scale = 6.6 ** shapes["alpha"] * (1135.0 ** shapes["beta"] if law is MultiplicativeLaw else 1.0)
         assert first == pytest.approx(coefficients["a"][0] * scale, rel=1e-2)
+
+
+@pytest.mark.parametrize("inner", ["paper", "exact"])
+def test_many_cells_are_searched_by_some_of_them_and_fitted_to_all(inner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    n, r, y, w = noisy(4, seed=16)
+    w[1, 20:] = 0.0
+    law = PNormLaw(inner=inner)
+    whole = law.fit_shared(n, r, y, w)
+    monkeypatch.setattr(norm, "MANY", 60)
+    monkeypatch.setattr(norm, "ENOUGH", 15)
+    some = law.fit_shared(n, r, y, w)
+    assert some.objective.sum() == pytest.approx(whole.objective.sum(), rel=1e-4)
+    assert some.predict(n, r) == pytest.approx(whole.predict(n, r), abs=2e-3)
+
+
+def test_the_cells_that_stand_for_all_have_weight_and_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(norm, "MANY", 40)
+    monkeypatch.setattr(norm, "ENOUGH", 12)
+    n, r, y, w = noisy(3, seed=17)
+    w[2, 8:] = 0.0
+    data = data_of(SEPARABLE, *(values[None] for values in (n, r, y, w)))
+    some, again = norm.thinned(data), norm.thinned(data)
+    assert some is not None
+    assert again is not None
+    assert (some.w > 0).sum(axis=-1).tolist() == [[13, 13, 8]]
+    assert some.x.tolist() == again.x.tolist()
+    assert some.mean == pytest.approx((some.w * some.y).sum(axis=-1) / some.w.sum(axis=-1))
+    kept = {(a, b, c) for a, b, c in zip(data.x[0, 0, 0], data.y[0, 0], data.w[0, 0], strict=True)}
+    assert {(a, b, c) for a, b, c in zip(some.x[0, 0, 0], some.y[0, 0], some.w[0, 0], strict=True)} <= kept
