@@ -169,13 +169,15 @@ def study_of_cells(
     warnings: list[str] = []
     kept = on_the_grid(answers.runs, warnings, native=parameters.include_native, sweeps=parameters.include_sweeps)
     if not kept[answers.run].any():
-        raise nothing(parameters, "every answer is at native image size or part of a sweep")
+        raise nothing(
+            parameters, "every answer is at native image size or part of a sweep", hint="--include-native and --include-sweeps let them in"
+        )
     labels = tuple(dict.fromkeys((*split, *(name for name in parameters.by if name in QUESTION_LABELS))))
     cells, cell_of = make_cells(answers, labels, kept)
     reference = parameters.reference or reference_of(make_cells(answers, (), kept)[0] if labels else cells)
     keep = kept_cells(cells, parameters.drop, warnings)
     if not keep.any():
-        raise nothing(parameters, "--drop leaves no cell")
+        raise nothing(parameters, "--drop leaves no cell", hint="drop less")
     if not keep.all():
         renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
         cells, cell_of = cells.take(keep), np.where(cell_of >= 0, renumbered[cell_of], -1)

@@ -52,6 +52,12 @@ def two_factor_shares(values: npt.ArrayLike, first: npt.ArrayLike, second: npt.A
     return Shares(r2_first=r2[0], r2_second=r2[1], r2_both=r2[2])
 
 
+def parameters_of(first: npt.ArrayLike, second: npt.ArrayLike) -> int:
+    """Numbers that indicators of both factors and a mean may choose: values no more than these are explained whatever they are."""
+    columns = [_indicators(np.unique(np.asarray(levels), return_inverse=True)[1]) for levels in (first, second)]
+    return 1 + int(_span(np.hstack(columns)).shape[1])
+
+
 def _indicators(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return np.eye(int(codes.max(initial=0)) + 1)[codes]
 

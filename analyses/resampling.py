@@ -6,15 +6,17 @@ piece by piece, `batch_of` lays them out for `fit_many`, and `refit` runs a law 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from analyses.clusters import Rebuilt, draw
 from analyses.executor import LOCAL, run_pieces
+from analyses.few_clusters import varies
 from analyses.laws.separable import clipped
 from analyses.laws.solutions import ZERO
+from analyses.laws.terms import term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,6 +165,15 @@ class Refits:
     fitted: npt.NDArray[np.bool_]
     lost: npt.NDArray[np.int64]
     """Cells that lost all their answers in the replicate."""
+    varies: npt.NDArray[np.bool_] | None = None
+    """Groups whose cells change from replicate to replicate; None: not looked at."""
+
+    def interval(self, values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Ends of the percentile intervals of values (replicates x groups); NaN for groups that do not vary."""
+        low, high = percentiles(values, level)
+        if self.varies is not None:
+            low[~self.varies] = high[~self.varies] = np.nan
+        return low, high
 
     @classmethod
     def joined(cls, parts: Sequence[Refits]) -> Refits:
@@ -221,15 +232,29 @@ def has_term(
     amplitude, axis = {"alpha": ("a", n), "beta": ("b", r), "gamma": ("c", n * r)}[exponent]
     size = found.parameters.get(amplitude, found.parameters["a"])  # one amplitude serves both axes of the multiplicative law
     lowest = np.where(weights > 0, axis, np.inf).min(axis=-1)
-    return np.asarray((size * lowest.ravel() ** -found.parameters[exponent] >= ZERO).reshape(lowest.shape))
+    return np.asarray((term(size, lowest.ravel(), found.parameters[exponent]) >= ZERO).reshape(lowest.shape))
 
 
 def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Ends of the percentile interval over the first axis, NaN aside (linear interpolation); NaN where nothing is left."""
-    ends = np.full((2, *values.shape[1:]), np.nan)
+    low, high = quantiles(values, ((1 - level) / 2, (1 + level) / 2))
+    return low, high
+
+
+def quantiles(values: npt.NDArray[np.float64], at: Sequence[float]) -> npt.NDArray[np.float64]:
+    """Quantiles over the first axis, NaN aside (linear interpolation); NaN where nothing is left: len(at) x the other axes.
+
+    Between a finite and an infinite value the answer is the infinite one (the upper one between both infinities).
+    """
+    found = np.full((len(at), *values.shape[1:]), np.nan)
     some = ~np.isnan(values).all(axis=0)
-    ends[:, some] = np.nanquantile(values[:, some], [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends[0], ends[1]
+    chosen = values[:, some]
+    with np.errstate(invalid="ignore"):
+        found[:, some] = np.nanquantile(chosen, at, axis=0)
+    if np.isinf(chosen).any():
+        below, above = (np.nanquantile(chosen, at, axis=0, method=method) for method in ("lower", "higher"))
+        found[:, some] = np.select([below == above, np.isinf(above), np.isinf(below)], [below, above, below], found[:, some])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +310,7 @@ def intervals_of(
         kind=kind,
     )
     seconds = replicates * len(layout) * SECONDS_A_FIT.get(law.name, SECONDS_ELSE)
-    return Refits.joined(
+    refits = Refits.joined(
         run_pieces(refit_piece, plan, pieces_of(replicates), what=what, workers=workers, executor=executor, seconds=seconds)
     )
+    return replace(refits, varies=varies(sums, layout))

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analyses.bootstrap.groups import clusters_of_groups, ready
+from analyses.bootstrap.groups import ready
 from analyses.bootstrap.intervals import fitted_laws, intervals, intervals_table, replicates_table
 from analyses.bootstrap.options import SHAPES, Parameters
-from analyses.bootstrap.pair import LABELS, PairFits, PairPlan, exponents_table, fit_pair, pair_piece, pair_table
+from analyses.bootstrap.pair import LABELS, PairFits, PairPlan, exponents_table, fit_pair, pair_piece, pair_table, pair_warnings
 from analyses.cells import fittable, study_of_cells
 from analyses.clusters import cluster_sums
 from analyses.executor import run_pieces
-from analyses.opening import nothing
+from analyses.few_clusters import clusters_of_groups
+from analyses.law.refusal import no_group_fitted
 from analyses.resampling import intervals_of, observed, pieces_of
 from analyses.result import Charts
 
@@ -44,8 +45,8 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     needed = max(law.k - (len(SHAPES[law.name]) if parameters.pair else 0) for law in map(parameters.law_of, names))
     groups = ready(study, sums, keep, needed, parameters.weightings)
     if not len(groups.layout):
-        raise nothing(parameters, "no group can be refitted: " + "; ".join([*lacking, *groups.warnings][:3]))
-    warnings = [*study.warnings, *lacking, *groups.warnings]
+        raise no_group_fitted(study, [*lacking, *groups.unfit])
+    warnings = [*study.warnings, *lacking, *groups.unfit, *groups.warnings]
     answer = _pair if parameters.pair else _intervals
     return answer(study, sums, groups, parameters, warnings)
 
@@ -134,12 +135,11 @@ def _pair(study: CellStudy, sums: ClusterSums, groups: Ready, parameters: Parame
     unused = int(np.isnan(refits.objective[0, 0]).sum())
     if unused:
         warnings = [*warnings, f"{unused:,} of {parameters.replicates:,} resamples left a group too little to fit; they are not used"]
-    if np.isnan(point.relative).any():
-        warnings = [*warnings, f"the {one.name} law fits without error: relative differences and BIC are not defined"]
     tables = {
         "pair": pair_table(plan, point, refits, parameters.level),
         "exponents": exponents_table(plan, point, refits, parameters.level),
     }
+    warnings = [*warnings, *pair_warnings(plan, point, refits, tables["pair"])]
     rows = {row["objective"]: row for row in tables["pair"].rows()}
     shown = ("delta_q", "relative_delta_q", "delta_bic", "delta_bic_low", "delta_bic_high", "favours_first")
     return study.opened.result(

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyses.clusters import precision_weights
+from analyses.few_clusters import cluster_warnings, variance_warnings
 from analyses.law.fits import CONSTANT, SAME_LEVEL
+from analyses.notes import Note, merged
 from analyses.resampling import Layout
+from analyses.result import counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,8 +20,7 @@ if TYPE_CHECKING:
     from analyses.cells import CellStudy
     from analyses.clusters import ClusterSums
 
-FEW = 20
-"""Clusters below which percentile intervals are known to be too narrow (ours)."""
+__all__ = ["Ready", "cluster_warnings", "ready"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +30,14 @@ class Ready:
     layout: Layout
     weights: dict[str, npt.NDArray[np.float64]]
     """Weights of cells by the name of the weighting."""
+    unfit: list[str]
+    """Groups without refits, and why."""
     warnings: list[str]
 
 
 def ready(study: CellStudy, sums: ClusterSums, keep: npt.NDArray[np.bool_], needed: int, weightings: tuple[str, ...]) -> Ready:
     """Groups with at least `needed` cells, two levels on both axes and an error that varies; a warning for each of the others."""
+    unfit: list[Note] = []
     warnings: list[str] = []
     fine = []
     for group in range(len(study.groups)):
@@ -40,7 +45,7 @@ def ready(study: CellStudy, sums: ClusterSums, keep: npt.NDArray[np.bool_], need
         problem = _problem(study, cells, needed)
         name = study.groups.name(group) or "all cells"
         if problem:
-            warnings.append(f"{name}: no refits: {problem}")
+            unfit.append(Note(name, f"no refits: {problem}", "no refits: fewer cells than parameters" if len(cells) < needed else ""))
             continue
         fine.append(group)
         warnings += [
@@ -55,26 +60,14 @@ def ready(study: CellStudy, sums: ClusterSums, keep: npt.NDArray[np.bool_], need
     if "precision" in weights:
         variance = sums.variance(study.cells.error)
         weights["precision"] = precision_weights(variance, used)
-        unsure = int((used & ~(variance > 0)).sum())
-        if unsure:
-            warnings.append(
-                f"{unsure:,} of {int(used.sum()):,} cells have no variance over clusters: their weight is that of the smallest positive variance"
-                " (of the largest where a benchmark has one cluster)"
-            )
-    return Ready(layout=layout, weights=weights, warnings=[*warnings, *_cluster_warnings(study, sums, used)])
-
-
-def clusters_of_groups(sums: ClusterSums, layout: Layout) -> list[int]:
-    """Clusters that the cells of each group draw on."""
-    counted = []
-    for cells, inside in zip(layout.cell, layout.inside, strict=True):
-        counted.append(len(np.unique(sums.records[cells[inside]].tocoo().coords[1])))
-    return counted
+        warnings += variance_warnings(variance, used)
+    lines = merged(unfit, len(study.groups))
+    return Ready(layout=layout, weights=weights, unfit=lines, warnings=[*warnings, *cluster_warnings(study, sums, used)])
 
 
 def _problem(study: CellStudy, cells: npt.NDArray[np.int64], needed: int) -> str:
     if len(cells) < needed:
-        return f"{len(cells)} cells, {needed} parameters" if len(cells) else "no cell with all that the law needs"
+        return f"{counted(len(cells), 'cell')}, {needed} parameters" if len(cells) else "no cell with all that the law needs"
     for axis, values in (("N", study.cells.parameters), ("R", study.cells.tokens)):
         if _levels(values[cells]) < 2:
             return f"one level of {axis}"
@@ -85,17 +78,3 @@ def _levels(values: npt.NDArray[np.float64]) -> int:
     """Distinct values, those that are nearly equal as one."""
     ordered = np.sort(values)
     return int((ordered[1:] > ordered[:-1] * (1 + SAME_LEVEL)).sum()) + 1
-
-
-def _cluster_warnings(study: CellStudy, sums: ClusterSums, used: npt.NDArray[np.bool_]) -> list[str]:
-    questions, warnings = study.answers.questions, []
-    benchmark = questions.text["benchmark"].astype(str)
-    inside = sums.clusters.of_question >= 0
-    for name in sorted(set(study.cells.text["benchmark"][used].tolist())):
-        members = inside & (benchmark == name)
-        clusters = len(np.unique(sums.clusters.of_question[members]))
-        if all(key is None for key in questions.text["image_key"][members].tolist()):
-            warnings.append(f"{name}: no question has an image_key: each question is a cluster of its own")
-        if clusters < FEW:
-            warnings.append(f"{name}: {clusters} {'cluster' if clusters == 1 else 'clusters'}: intervals from so few are too narrow")
-    return warnings

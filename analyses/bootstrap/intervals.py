@@ -9,7 +9,7 @@ import numpy as np
 
 from analyses.bootstrap.options import shown
 from analyses.laws import criteria
-from analyses.resampling import batch_of, observed, percentiles, refits_of, target
+from analyses.resampling import batch_of, observed, refits_of, target
 from analyses.result import Column, FittedLaw, Table, plain
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def ends(one: GroupIntervals, name: str, level: float) -> tuple[npt.NDArray[np.f
     """Interval of a parameter in each group; NaN where no refit determines it."""
     if name not in one.refits.parameters:
         return (np.full(len(one.layout), np.nan),) * 2
-    return percentiles(one.values(one.refits, name), level)
+    return one.refits.interval(one.values(one.refits, name), level)
 
 
 def fitted_laws(study: CellStudy, found: Sequence[GroupIntervals], level: float) -> list[FittedLaw]:

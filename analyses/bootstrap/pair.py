@@ -9,6 +9,7 @@ import numpy as np
 
 from analyses.bootstrap.options import SHAPES
 from analyses.clusters import draw
+from analyses.few_clusters import varies
 from analyses.resampling import batch_of, has_term, percentiles
 from analyses.result import Column, Table
 
@@ -40,6 +41,11 @@ class PairPlan:
     """By weighting; the same in every replicate."""
     seed: int
     kind: Resampling
+
+    @property
+    def varies(self) -> bool:
+        """Whether any cell changes from resample to resample."""
+        return bool(varies(self.sums, self.layout).any())
 
     def batch(self, rebuilt: Rebuilt, weighting: str) -> Batch:
         """Cells of replicates under a weighting."""
@@ -165,8 +171,9 @@ def pair_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) 
         "q_first": point.objective[:, 0, 0],
         "q_second": point.objective[:, 1, 0],
     }
+    nothing = np.full(len(plan.weights), np.nan)
     for name, (meaning, attribute) in measures.items():
-        low, high = percentiles(getattr(refits, attribute).T, level)
+        low, high = percentiles(getattr(refits, attribute).T, level) if plan.varies else (nothing, nothing)
         columns += [
             Column(name, meaning, "number"),
             Column(f"{name}_low", f"lower end of its {what}", "number"),
@@ -175,7 +182,7 @@ def pair_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) 
         data |= {name: getattr(point, attribute)[:, 0], f"{name}_low": low, f"{name}_high": high}
     known = ~np.isnan(refits.delta_bic)
     with np.errstate(invalid="ignore"):
-        favours = (refits.delta_bic > 0).sum(axis=1) / known.sum(axis=1)
+        favours = (refits.delta_bic > 0).sum(axis=1) / known.sum(axis=1) if plan.varies else nothing
     columns += [
         Column("favours_first", "share of the resamples whose delta_bic is positive", "share"),
         Column("n", "cells", "count"),
@@ -189,6 +196,32 @@ def pair_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) 
         "replicates": known.sum(axis=1),
     }
     return Table.of(f"{two.capitalize()} minus {one}, exponents shared by all groups", columns, data)
+
+
+def pair_warnings(plan: PairPlan, point: PairFits, refits: PairFits, table: Table) -> list[str]:
+    """Laws that fit without error, and values that lie outside their own intervals."""
+    one, two = (law.name for law in plan.laws)
+    warnings = []
+    if np.isnan(point.relative).any():
+        warnings.append(f"the {one} law fits without error: relative differences and BIC are not defined")
+    for place, row in enumerate(table.rows()):
+        perfect = int(np.isinf(refits.delta_bic[place]).sum())
+        if perfect:
+            warnings.append(
+                f"{row['objective']}: the {two} law fits without error in {perfect:,} of {len(refits.n):,} resamples:"
+                " delta_bic is minus infinity there, and an end of its interval that falls there is empty"
+            )
+        outside = [
+            name
+            for name in ("delta_q", "relative_delta_q", "delta_bic")
+            if None not in (ends := (row[f"{name}_low"], row[name], row[f"{name}_high"])) and list(ends) != sorted(ends)
+        ]
+        if outside:
+            warnings.append(
+                f"{row['objective']}: {', '.join(outside)} of the cells as they are {'lies' if len(outside) == 1 else 'lie'} outside"
+                f" {'its interval' if len(outside) == 1 else 'their intervals'}: resampling adds noise to what both laws fit"
+            )
+    return warnings
 
 
 def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) -> Table:
@@ -210,7 +243,7 @@ def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: fl
         for law, exponents in point.shapes.items():
             for exponent, value in exponents.items():
                 drawn = refits.shapes[law][exponent][place]
-                low, high = percentiles(drawn, level)
+                low, high = percentiles(drawn, level) if plan.varies else (np.nan, np.nan)
                 known = ~np.isnan(drawn)
                 row = {
                     "objective": LABELS[weighting],

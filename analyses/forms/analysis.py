@@ -10,10 +10,13 @@ from pydantic import Field, field_validator
 
 from analyses.cells import CellParameters, fittable, study_of_cells
 from analyses.clusters import cluster_sums, precision_weights
+from analyses.few_clusters import variance_warnings
 from analyses.forms.fits import COEFFICIENTS, FORMS, OWN_PARAMETERS, Form, own_fits, shared_fits, unfit
 from analyses.forms.tables import coefficients_table, fitted_laws, forms_table, groups_table, per_group_table, shapes_table
+from analyses.law.refusal import no_group_fitted
 from analyses.laws.power_law import BOX
-from analyses.opening import nothing
+from analyses.notes import Note, merged
+from analyses.ranges import Box  # noqa: TC001 - pydantic reads annotations
 from analyses.resampling import Layout, batch_of, observed
 from analyses.result import Charts
 
@@ -44,15 +47,7 @@ class Parameters(CellParameters):
     own_floor: Literal["free", "continuous", "grid"] = Field(
         default="grid", description="error floors where each group has shapes of its own (tables per_group and groups)"
     )
-    box: tuple[float, float] = Field(default=BOX, description="search range of every exponent, such as 0.05,3; the p-norm's end at 3")
-
-    @field_validator("box")
-    @classmethod
-    def _ordered(cls, box: tuple[float, float]) -> tuple[float, float]:
-        if not 0 < box[0] < box[1]:
-            message = "expected two positive numbers, the lower first"
-            raise ValueError(message)
-        return box
+    box: Box = Field(default=BOX, description="search range of every exponent, such as 0.05,3; the p-norm's end at 3")
 
     @field_validator("forms")
     @classmethod
@@ -70,7 +65,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     forms = usable_forms(study, keep, parameters.forms, warnings)
     variance = cluster_sums(study).variance(study.cells.error) if parameters.weights == "precision" else None
     least = max(COEFFICIENTS[form] for form in ("separable", *forms))
-    layout, batch = _compared(study, keep, parameters, variance, least, warnings)
+    layout, batch = _compared(study, keep, variance, least, warnings)
     shared = shared_fits(batch, forms, parameters.box, parameters.floor)
     tables = {"forms": forms_table(shared), "shapes": shapes_table(shared)}
     counts = (batch.weights[0] > 0).sum(axis=1).tolist()
@@ -102,7 +97,6 @@ def usable_forms(study: CellStudy, keep: npt.NDArray[np.bool_], forms: Sequence[
 def _compared(
     study: CellStudy,
     keep: npt.NDArray[np.bool_],
-    parameters: Parameters,
     variance: npt.NDArray[np.float64] | None,
     least: int,
     warnings: list[str],
@@ -110,11 +104,14 @@ def _compared(
     """Groups that can be compared, with weights over their cells alone; AnalysisError where there is none."""
     whole = Layout.of(study.groups, keep)
     reasons = unfit(study.groups, whole, _batch(study, whole), least)
-    warnings += [f"{study.groups.name(group) or 'all cells'}: {reason}; left out of every form" for group, reason in reasons.items()]
+    named = {study.groups.name(group) or "all cells": reason for group, reason in reasons.items()}
     fitted = [group for group in range(len(study.groups)) if group not in reasons]
     if not fitted:
-        raise nothing(parameters, "no group can be fitted: " + next(iter(reasons.values())))
-    return _laid_out(study, keep & np.isin(study.groups.code, fitted), variance)
+        raise no_group_fitted(study, [*warnings, *merged([Note(*one) for one in named.items()], len(study.groups))])
+    warnings += merged([Note(name, f"{reason}; left out of every form") for name, reason in named.items()], len(study.groups))
+    used = keep & np.isin(study.groups.code, fitted)
+    warnings += [] if variance is None else variance_warnings(variance, used)
+    return _laid_out(study, used, variance)
 
 
 def _laid_out(study: CellStudy, used: npt.NDArray[np.bool_], variance: npt.NDArray[np.float64] | None) -> tuple[Layout, Batch]:
@@ -136,9 +133,8 @@ def _own(
 ) -> tuple[Layout, Batch, list[FormFit]] | None:
     """Fits of each group on its own, of the groups that have cells enough for it."""
     small = [int(group) for row, group in enumerate(layout.group) if layout.inside[row].sum() < OWN_PARAMETERS]
-    warnings += [
-        f"{study.groups.name(group) or 'all cells'}: fewer than {OWN_PARAMETERS} cells; left out of per_group and groups" for group in small
-    ]
+    few = f"fewer than {OWN_PARAMETERS} cells; left out of per_group and groups"
+    warnings += merged([Note(study.groups.name(group) or "all cells", few) for group in small], len(study.groups))
     used = keep & np.isin(study.groups.code, layout.group) & ~np.isin(study.groups.code, small)
     if not used.any():
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from analyses.laws import CESLaw, CoupledLaw, MultiplicativeLaw, PNormLaw, SeparableLaw, criteria
 from analyses.laws.pnorm import BOX as PNORM_BOX
 from analyses.progress import report
+from analyses.result import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +143,7 @@ def unfit(groups: Groups, layout: Layout, batch: Batch, least: int) -> dict[int,
         if row is None or count == 0:
             found[group] = "no cell has all that a law needs"
         elif count < least:
-            found[group] = f"{count} cells are fewer than the {least} parameters of a group"
+            found[group] = f"{counted(count, 'cell')} {'is' if count == 1 else 'are'} fewer than the {least} parameters of a group"
         elif _ratio(batch.n[0, row][inside]) <= 1 + SAME_LEVEL:
             found[group] = "all cells have one number of parameters N"
         elif _ratio(batch.r[0, row][inside]) <= 1 + SAME_LEVEL:

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from analyses.cells import fittable, study_of_cells
 from analyses.clusters import cluster_sums, precision_weights
 from analyses.exponents.levels import label_of_groups
+from analyses.few_clusters import variance_warnings
 from analyses.law.bounded import agreement, bounded_table, medians_table
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.fitters import Histogram, by_bounded, by_moments
@@ -74,7 +75,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     """Fit the law to every group and say how well it does."""
     study = study_of_cells(session, NAME, parameters)
     keep, lacking = kept(study, parameters)
-    weights = precision_weights(cluster_sums(study).variance(study.cells.error), keep) if parameters.weights == "precision" else None
+    weights = precise(study, keep, lacking) if parameters.weights == "precision" else None
     points = points_with(study, keep, parameters.resource, parameters.reference, weights)
     fits = fitted(study, points, parameters)
     if not fits.fitted.any():
@@ -115,6 +116,13 @@ def kept(study: CellStudy, parameters: Parameters) -> tuple[npt.NDArray[np.bool_
         keep &= some
         lacking += notes
     return keep, lacking
+
+
+def precise(study: CellStudy, keep: npt.NDArray[np.bool_], warnings: list[str]) -> npt.NDArray[np.float64]:
+    """Weights in inverse proportion to the variance of each cell's error; what they rest on joins the warnings."""
+    variance = cluster_sums(study).variance(study.cells.error)
+    warnings += variance_warnings(variance, keep)
+    return precision_weights(variance, keep)
 
 
 def fitted(study: CellStudy, points: Points, parameters: Parameters) -> GroupFits:

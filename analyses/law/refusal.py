@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyses.cells import PARAMETERS_OF_MODEL, lacking
+from analyses.notes import NAMED
 from tracker.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -21,10 +22,8 @@ LEVELS = "a group needs at least 5 cells and three sizes of model or of image; -
 
 
 def no_group_fitted(study: CellStudy, reasons: Sequence[str], resources: Sequence[ResourceName] = ("tokens",)) -> AnalysisError:
-    """It gives the first of the reasons, and says what would help."""
+    """It gives the reasons, five of them where there are more, and says what would help."""
     lacks = {what: mask for resource in resources for what, mask in lacking(study, resource).items()}
     hints = [HINTS[what] for what, mask in lacks.items() if what in HINTS and mask.any()]
-    return AnalysisError(
-        f"no group can be fitted: {reasons[0] if reasons else 'there is none'}",
-        hint="; ".join(hints) or LEVELS,
-    )
+    named = [*reasons[:NAMED], *([f"and {len(reasons) - NAMED:,} more"] if len(reasons) > NAMED else [])]
+    return AnalysisError(f"no group can be fitted: {'; '.join(named) or 'there is none'}", hint="; ".join(hints) or LEVELS)

@@ -11,13 +11,15 @@ from pydantic import Field, field_validator
 
 from analyses.cells import By, fittable, group_cells, study_of_cells
 from analyses.clusters import cluster_sums
-from analyses.decomposition import two_factor_shares
+from analyses.decomposition import parameters_of, two_factor_shares
+from analyses.few_clusters import cluster_warnings, varies
 from analyses.floors.analysis import determined_floors
 from analyses.law.fits import by_law, fit_groups
 from analyses.law.options import FitParameters, points_of
+from analyses.law.refusal import no_group_fitted
 from analyses.law.tables import fitted_laws
 from analyses.resampling import Layout, intervals_of
-from analyses.result import Charts, plain
+from analyses.result import Charts, counted, plain
 from analyses.taxonomy.quartiles import LABELS, quartiles_of
 from analyses.taxonomy.tables import Resampled, bootstrap_table, highest_table, marginals_table, pairings_table, shares_table
 from tracker.errors import AnalysisError
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from analyses.cells import CellStudy
-    from analyses.clusters import Resampling
+    from analyses.clusters import ClusterSums, Resampling
     from analyses.decomposition import Shares
     from analyses.law.fits import GroupFits
     from analyses.laws.separable import SeparableLaw
@@ -69,14 +71,14 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     keep, lacking = fittable(study)
     law = parameters.law(study.reference)
     fits = fit_groups(points_of(study, keep), by_law(law))
+    if not fits.fitted.any():
+        raise no_group_fitted(study, [*lacking, *fits.warnings])
     warnings = [*study.warnings, *lacking, *fits.warnings]
     e_inf = determined_floors(fits, law.k)
     used = np.flatnonzero(~np.isnan(e_inf))
     labels = [np.array([str(value) for value in study.groups.column(name)])[used] for name in parameters.by]
     floors = e_inf[used]
-    shares = two_factor_shares(floors, *labels) if len(used) > 1 else None
-    if shares is None:
-        warnings.append(f"{len(used)} pairings with a determined floor: no variance shares")
+    shares = shares_of(parameters.by, labels, floors, warnings)
     tables = {
         "pairings": pairings_table(fits, questions),
         "marginals": marginals_table(parameters.by, labels, floors),
@@ -91,9 +93,11 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     if quartiles is not None:
         tables["quartiles"] = quartiles.table
     if parameters.replicates and shares is not None:
-        resampled = [_resampled(study, keep, used, labels, law, kind, parameters) for kind in _kinds(parameters)]
+        sums, layout = cluster_sums(study), Layout.of(study.groups, keep, used.tolist())
+        resampled = [_resampled(study, sums, layout, labels, law, kind, parameters) for kind in _kinds(parameters)]
         tables["bootstrap"] = bootstrap_table(parameters.by, resampled)
         warnings += [f"{one.kind} bootstrap: no replicate keeps every pairing" for one in resampled if not one.complete]
+        warnings += cluster_warnings(study, sums, keep & np.isin(study.groups.code, used))
     return study.opened.result(
         rows=len(study.answers),
         digest=study.answers.digest,
@@ -103,6 +107,24 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         warnings=warnings,
         fits=fitted_laws(fits),
     )
+
+
+def shares_of(
+    by: Sequence[str], labels: Sequence[npt.NDArray[np.str_]], floors: npt.NDArray[np.float64], warnings: list[str]
+) -> Shares | None:
+    """Variance shares of the floors; None, with a warning, where the labels would explain any floors whatever they are."""
+    pairings = f"{counted(len(floors), 'pairing')} with a determined floor"
+    if len(floors) < 2:
+        warnings.append(f"{pairings}: no variance shares")
+        return None
+    parameters = parameters_of(*labels)
+    if parameters >= len(floors):
+        named = " and ".join(by)
+        warnings.append(
+            f"{pairings}, and {parameters} parameters of {named}: they would explain any floors, so there are no variance shares"
+        )
+        return None
+    return two_factor_shares(floors, *labels)
 
 
 def sub_cells(study: CellStudy, parameters: Parameters) -> tuple[CellStudy, npt.NDArray[np.int64]]:
@@ -123,7 +145,9 @@ def sub_cells(study: CellStudy, parameters: Parameters) -> tuple[CellStudy, npt.
     if not eligible.any():
         named = " and ".join(parameters.by)
         message = (
-            f"no question has both {named}" if not labelled.any() else f"no sub-cell of {named} has {parameters.min_questions} questions"
+            f"no question has both {named}"
+            if not labelled.any()
+            else f"no sub-cell of {named} has {counted(parameters.min_questions, 'question')}"
         )
         raise AnalysisError(
             message, hint="trackr labels import FILE adds labels; --min-questions asks for fewer; --by crosses other labels"
@@ -133,7 +157,7 @@ def sub_cells(study: CellStudy, parameters: Parameters) -> tuple[CellStudy, npt.
         named = ", ".join(everything.name(group) for group in lost[:SHOWN]) + (
             f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
         )
-        warnings.append(f"no sub-cell with {parameters.min_questions} questions, left out: {named}")
+        warnings.append(f"no sub-cell with {counted(parameters.min_questions, 'question')}, left out: {named}")
     renumbered = np.where(eligible, np.cumsum(eligible) - 1, -1)
     cells = study.cells.take(eligible)
     groups = group_cells(cells, parameters.by)
@@ -152,7 +176,7 @@ def _left_out(
     if not len(lost):
         return []
     named = ", ".join(sorted({str(value) for value in study.answers.questions.text["benchmark"][lost].tolist()}))
-    return [f"{len(lost):,} questions without {' and '.join(by)} are left out ({named})"]
+    return [f"{counted(len(lost), 'question')} without {' and '.join(by)} {'is' if len(lost) == 1 else 'are'} left out ({named})"]
 
 
 def _kinds(parameters: Parameters) -> tuple[Resampling, ...]:
@@ -161,8 +185,8 @@ def _kinds(parameters: Parameters) -> tuple[Resampling, ...]:
 
 def _resampled(
     study: CellStudy,
-    keep: npt.NDArray[np.bool_],
-    used: npt.NDArray[np.int64],
+    sums: ClusterSums,
+    layout: Layout,
     labels: Sequence[npt.NDArray[np.str_]],
     law: SeparableLaw,
     kind: Resampling,
@@ -171,8 +195,8 @@ def _resampled(
     """Refit the pairings in replicates and decompose the floors of those that keep every pairing (C.5)."""
     refits = intervals_of(
         study,
-        cluster_sums(study),
-        Layout.of(study.groups, keep, used.tolist()),
+        sums,
+        layout,
         law,
         parameters.replicates,
         kind=kind,
@@ -181,8 +205,14 @@ def _resampled(
         what=f"pairings, {kind} bootstrap",
     )
     complete = refits.fitted.all(axis=1)
-    floors = refits.parameters["e"][complete] if complete.any() else np.full((0, len(used)), np.nan)
-    return Resampled(kind=kind, replicates=parameters.replicates, complete=int(complete.sum()), shares=two_factor_shares(floors, *labels))
+    floors = refits.parameters["e"][complete] if complete.any() else np.full((0, len(layout)), np.nan)
+    return Resampled(
+        kind=kind,
+        replicates=parameters.replicates,
+        complete=int(complete.sum()),
+        varies=bool(varies(sums, layout).any()),
+        shares=two_factor_shares(floors, *labels),
+    )
 
 
 def _headline(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyses.floors.analysis import bound_names
+from analyses.resampling import quantiles
 from analyses.result import Column, Table
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from analyses.decomposition import Shares
     from analyses.law.fits import GroupFits
 
-PERCENTILES = (2.5, 97.5)
+QUANTILES = (0.5, 0.025, 0.975)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class Resampled:
     replicates: int
     complete: int
     """Replicates that keep every pairing; the shares are theirs."""
+    varies: bool
+    """Whether any cell changes from replicate to replicate."""
     shares: Shares
 
 
@@ -122,9 +125,10 @@ def bootstrap_table(by: Sequence[str], resampled: Sequence[Resampled]) -> Table:
             for end, which in (("", "median"), ("_low", "2.5th percentile"), ("_high", "97.5th percentile"))
         ),
         *(
-            Column(f"{ratio}{end}", f"{which} of their ratio over replicates", "number")
+            Column(f"{ratio}{end}", f"{which} of their ratio over replicates; empty where it is infinite", "number")
             for end, which in (("", "median"), ("_low", "2.5th percentile"), ("_high", "97.5th percentile"))
         ),
+        Column(f"{ratio}_infinite", f"complete replicates with V of {one} zero, whose ratio is infinite", "count"),
         Column(f"{two}_larger", f"share of replicates with V of {two} above V of {one}", "share"),
     )
     data: dict[str, list[Any]] = {column.name: [] for column in columns}
@@ -137,8 +141,9 @@ def bootstrap_table(by: Sequence[str], resampled: Sequence[Resampled]) -> Table:
         with np.errstate(divide="ignore", invalid="ignore"):
             measures = {f"V_{two}": second[known], f"V_{one}": first[known], ratio: (second / first)[known]}
         for name, values in measures.items():
-            middle, low, high = np.percentile(values, (50.0, *PERCENTILES)) if len(values) else (np.nan,) * 3
-            for end, value in (("", middle), ("_low", low), ("_high", high)):
+            middle, low, high = quantiles(values, QUANTILES) if len(values) else (np.nan,) * 3
+            for end, value in (("", middle), ("_low", low if run.varies else np.nan), ("_high", high if run.varies else np.nan)):
                 data[name + end].append(value)
-        data[f"{two}_larger"].append((second > first)[known].mean() if known.any() else np.nan)
+        data[f"{ratio}_infinite"].append(int(np.isinf(measures[ratio]).sum()))
+        data[f"{two}_larger"].append((second > first)[known].mean() if run.varies and known.any() else np.nan)
     return Table.of("Bootstrap: variance shares over resampled image clusters (Table 26)", columns, data)

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.stats import bootstrap as scipy_bootstrap
 
 from analyses.bootstrap import Parameters, run
-from analyses.bootstrap.pair import delta_bic
+from analyses.bootstrap.pair import PairFits, PairPlan, delta_bic, pair_table, pair_warnings
 from analyses.cells import CellParameters, Groups, fittable, study_of_cells
 from analyses.clusters import Clusters, ClusterSums, cluster_sums, draw
 from analyses.laws import CoupledLaw, SeparableLaw, bic
@@ -338,8 +338,12 @@ def test_a_group_that_cannot_be_refitted_is_named_and_the_others_go_on(pair: tup
 
 
 def test_no_group_to_refit_is_an_error_that_says_why() -> None:
-    with pytest.raises(AnalysisError, match="no group can be refitted: InternVL3 x HR-Bench: no refits: one level of R"):
+    with pytest.raises(AnalysisError) as caught:
         answer(FRAME[FRAME["input_size"] == 448])
+    assert caught.value.message == "no group can be fitted: " + "; ".join(
+        f"{' x '.join(group)}: no refits: one level of R" for group in LAWS
+    )
+    assert "--by" in str(caught.value.hint)
     with pytest.raises(AnalysisError, match="no scored answer in the cohort"):
         answer(where="series = 'none'")
 
@@ -398,15 +402,72 @@ def test_few_clusters_and_unknown_images_are_warned_of() -> None:
 def test_a_single_cluster_has_no_spread_and_says_so() -> None:
     frame = FRAME.assign(image_key="one")
     result = answer(frame, replicates=3, weights="precision")
-    assert "HR-Bench: 1 cluster: intervals from so few are too narrow" in result.warnings
+    assert "HR-Bench: 1 cluster: its cells are the same in every resample; groups of such cells alone have no interval" in result.warnings
+    assert "no cell has a variance over clusters: precision weights are equal weights here" in result.warnings
     for row in result.tables["intervals"].rows():
-        assert row["beta_low"] == row["beta_high"]
+        assert row["beta"] is not None
+        assert (row["beta_low"], row["beta_high"], row["e_inf_low"]) == (None, None, None)
+    assert all(fit.parameters["beta_low"] is None for fit in result.fits)
+    pair = answer(frame, replicates=3, pair=("separable", "coupled"), weights="equal")
+    (row,) = pair.tables["pair"].rows()
+    assert row["delta_bic"] is not None
+    assert (row["delta_bic_low"], row["delta_q_high"], row["favours_first"]) == (None, None, None)
+    assert pair.tables["exponents"].data["low"] == [None] * len(pair.tables["exponents"])
+
+
+def test_only_the_group_of_one_image_has_no_interval() -> None:
+    frame = FRAME.copy()
+    frame.loc[frame["suite"] == "TreeBench", "image_key"] = "one"
+    rows = rows_of(answer(frame, replicates=5))
+    assert {name for name, row in rows.items() if row["e_inf_low"] is None} == {"InternVL3 x TreeBench"}
+
+
+def test_a_value_outside_its_own_interval_is_named() -> None:
+    """Errors without noise: resampled questions differ, so that both laws fit worse than to all of them."""
+    frame = planted_cells(LAWS, draws="images", questions=400, spread=0.0, seed=3)
+    result = answer(frame, replicates=6, pair=("separable", "multiplicative"), weights="equal")
+    (row,) = result.tables["pair"].rows()
+    outside = [name for name in ("delta_q", "relative_delta_q", "delta_bic") if not row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]]
+    said = [text for text in result.warnings if "outside" in text]
+    assert said == (
+        [text for text in said if text.startswith(f"unweighted: {', '.join(outside)} of the cells as they are")][:1] if outside else []
+    )
+    assert len(said) == bool(outside)
+
+
+def test_a_law_without_error_in_resamples_is_named_and_its_interval_open() -> None:
+    fits = PairFits(
+        objective=np.array([[[1.0, 1.0, 1.0], [0.5, 0.0, 0.0]]]),
+        k=np.array([5, 6]),
+        n=np.array([9, 9, 9]),
+        shapes={"separable": {}, "coupled": {}},
+        at_bound={"separable": {}, "coupled": {}},
+        lost=np.zeros(3, dtype=np.int64),
+    )
+    study = study_of_cells(session(FRAME), "bootstrap", CellParameters())
+    plan = PairPlan(
+        sums=cluster_sums(study),
+        layout=Layout.of(study.groups, fittable(study)[0]),
+        laws=(SeparableLaw(), CoupledLaw()),
+        parameters=study.cells.parameters,
+        reference=study.reference,
+        weights={"equal": np.ones(len(study.cells))},
+        seed=1,
+        kind="ordinary",
+    )
+    table = pair_table(plan, fits, fits, 0.95)
+    (row,) = table.rows()
+    assert (row["delta_bic_low"], row["delta_bic_high"]) == (None, None)
+    assert (row["relative_delta_q_low"], row["favours_first"]) == (-100, 0)
+    assert any(
+        "unweighted: the coupled law fits without error in 2 of 3 resamples" in text for text in pair_warnings(plan, fits, fits, table)
+    )
 
 
 def test_the_bounded_law_has_no_choice_of_floor() -> None:
     with pytest.raises(ValueError, match="the bounded law has a floor of its own"):
         Parameters(law="bounded", floor="grid")
-    with pytest.raises(ValueError, match="expected two positive numbers, the lower first"):
+    with pytest.raises(ValueError, match="the lower first"):
         Parameters(box=(3.0, 0.05))
 
 

@@ -427,7 +427,18 @@ def test_one_group_of_everything_and_groups_of_single_models_have_an_answer() ->
 def test_nothing_to_fit_is_an_error() -> None:
     with pytest.raises(AnalysisError, match="no scored answer"):
         answer(FRAME, where="series = 'nobody'")
-    with pytest.raises(AnalysisError, match="no group can be fitted"):
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .* cells lack visual_tokens") as caught:
         answer(FRAME.assign(visual_tokens=np.nan))
-    with pytest.raises(AnalysisError, match="no group can be fitted"):
+    assert "visual_tokens" in str(caught.value.hint)
+    with pytest.raises(AnalysisError, match="no group can be fitted") as caught:
         answer(FRAME.assign(credit=0.25), weights="precision")
+    assert caught.value.message.count("the error does not vary") == 3
+    with pytest.raises(AnalysisError, match="--drop leaves no cell") as caught:
+        answer(FRAME, drop=tuple(f"series={name}" for name in sorted(set(FRAME["series"]))))
+    assert caught.value.hint == "drop less"
+
+
+def test_precision_weights_without_any_variance_say_that_they_are_equal() -> None:
+    equal, precise = (answer(FRAME.assign(image_key="one"), weights=weights) for weights in ("equal", "precision"))
+    assert "no cell has a variance over clusters: precision weights are equal weights here" in precise.warnings
+    assert precise.tables["forms"].rows() == equal.tables["forms"].rows()

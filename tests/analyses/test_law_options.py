@@ -15,6 +15,7 @@ from analyses.laws.separable import clipped
 from analyses.plot import svg
 from tests.analyses.lawlike import LAWS, PARAMETERS, answer, by_group, cell_means, changed, group, noisy
 from tests.analyses.planted import PlantedLaw, planted_cells
+from tracker.errors import AnalysisError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,9 +111,9 @@ def test_a_cell_without_pixels_is_left_out_of_every_comparison(pixels: pd.DataFr
     result = answer(less, resource="both")
     assert {row["n"] for row in result.tables["resources"].rows()} == {35}
     assert "A x S: 1 of 36 cells lack effective_pixels and are left out (A-1B)" in result.warnings
-    nothing = answer(pixels.assign(effective_pixels=None), resource="both")
-    assert [row["r2"] for row in nothing.tables["resources"].rows()] == [None] * 3
-    assert nothing.headline["groups"] == 0
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: A x S: 36 of 36 cells lack effective_pixels") as caught:
+        answer(pixels.assign(effective_pixels=None), resource="both")
+    assert caught.value.hint == "records need the field effective_pixels (docs/formats.md)"
 
 
 def test_the_bounded_law_is_fitted_to_logits_and_compared(noise: pd.DataFrame) -> None:
@@ -166,6 +167,23 @@ def test_precision_weights_are_the_inverse_cluster_variance(noise: pd.DataFrame)
     row = group(result, "Alpha1", "Maps")
     assert (row["sse"], row["r2"], row["bic"]) == pytest.approx((fit.sse, fit.r2, fit.bic))
     assert result.headline["pooled_sse"] == pytest.approx(sum(result.tables["fits"].data["sse"]))
+
+
+def test_precision_weights_without_any_variance_say_that_they_are_equal(noise: pd.DataFrame) -> None:
+    result = answer(noise.assign(image_key="one"), weights="precision")
+    assert "no cell has a variance over clusters: precision weights are equal weights here" in result.warnings
+    assert result.tables["fits"].rows() == answer(noise).tables["fits"].rows()
+
+
+def test_a_single_image_has_no_interval_and_few_are_warned_of(noise: pd.DataFrame) -> None:
+    one = noise.assign(image_key=noise["image_key"].where(noise["suite"] != "Maps", "one"))
+    result = answer(one, intervals=3, workers=1)
+    for row in result.tables["fits"].rows():
+        assert (row["e_inf_low"] is None) == (row["e_inf_high"] is None) == (row["suite"] == "Maps")
+        assert row["e_inf"] is not None
+    assert "Maps: 1 cluster: its cells are the same in every resample; groups of such cells alone have no interval" in result.warnings
+    few = answer(noise.assign(image_key=noise["question_key"].str[-1]), intervals=3, workers=1)
+    assert "Maps: 10 clusters: intervals from so few are too narrow" in few.warnings
 
 
 def test_intervals_hold_the_estimates_of_a_large_study(noise: pd.DataFrame) -> None:

@@ -10,7 +10,7 @@ import pytest
 from analyses.cells import CellParameters, fittable, study_of_cells
 from analyses.clusters import Rebuilt, cluster_sums
 from analyses.laws import BoundedLaw, CoupledLaw, MultiplicativeLaw, SeparableLaw
-from analyses.resampling import Layout, batch_of, fit_batch, intervals_of, observed, percentiles, pieces_of, resampled
+from analyses.resampling import Layout, batch_of, fit_batch, intervals_of, observed, percentiles, pieces_of, quantiles, resampled
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 
 if TYPE_CHECKING:
@@ -150,3 +150,16 @@ def test_percentiles_are_linear_quantiles_of_what_is_known() -> None:
     assert low[1] == pytest.approx(expected, rel=1e-12)
     assert (low[0], high[0]) == pytest.approx((np.quantile(values[:, 0], 0.05), np.quantile(values[:, 0], 0.95)))
     assert np.isnan([low[2], high[2]]).all()
+
+
+def test_quantiles_beside_infinities_are_infinite_and_never_invented() -> None:
+    """Linear interpolation between order statistics, done by hand: a finite neighbour of infinity gives infinity."""
+    values = np.array(
+        [[1.0, np.inf, -np.inf, np.nan], [2.0, np.inf, 1.0, 5.0], [3.0, np.inf, np.inf, np.inf], [np.inf, np.inf, np.inf, np.nan]]
+    )
+    assert quantiles(values, [0.0, 0.5, 0.6, 1.0]).tolist() == [
+        [1.0, np.inf, -np.inf, 5.0],
+        [2.5, np.inf, np.inf, np.inf],
+        [pytest.approx(2.8), np.inf, np.inf, np.inf],
+        [np.inf, np.inf, np.inf, np.inf],
+    ]

@@ -15,11 +15,12 @@ from sklearn.linear_model import LinearRegression
 from analyses import ceiling
 from analyses.cells import study_of_cells
 from analyses.clusters import cluster_sums, draw
+from analyses.decomposition import Shares
 from analyses.laws import SeparableLaw
 from analyses.plot import save_plot
 from analyses.taxonomy import Parameters, run
 from analyses.taxonomy.analysis import sub_cells
-from analyses.taxonomy.tables import marginals_table
+from analyses.taxonomy.tables import Resampled, bootstrap_table, marginals_table
 from tests.analyses.known import known
 from tests.analyses.planted import PlantedLaw, planted_cells, session
 from tracker.errors import AnalysisError
@@ -284,12 +285,45 @@ def test_floors_of_two_levels_are_in_no_share() -> None:
 
 def test_missing_tokens_and_parameters_leave_no_floor_and_say_so() -> None:
     frame = labelled()
-    result = answer(frame.assign(visual_tokens=None), replicates=2)
-    assert result.headline["pairings"] == 0
-    assert any("visual_tokens" in text for text in result.warnings)
-    result = answer(frame.assign(parameters=None))
-    assert result.headline["pairings"] == 0
-    assert any("parameters" in text for text in result.warnings)
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .*lack visual_tokens"):
+        answer(frame.assign(visual_tokens=None), replicates=2)
+    with pytest.raises(AnalysisError, match=r"no group can be fitted: .*lack the parameters of their model"):
+        answer(frame.assign(parameters=None))
+
+
+def test_labels_that_would_explain_any_floors_have_no_shares() -> None:
+    """Two domains with one skill each, and a skill of two domains: as many parameters as pairings."""
+    frame = labelled(noise=0.06)
+    some = frame[(frame["domain"] + frame["skill"]).isin(["D1S1", "D2S1", "D3S2", "D1S2"])]
+    result = answer(some, replicates=3)
+    assert result.headline["pairings"] == 4
+    assert len(result.tables["shares"]) == 0
+    assert "bootstrap" not in result.tables
+    assert "V_skill" not in result.headline
+    assert any(
+        text == "4 pairings with a determined floor, and 4 parameters of domain and skill: they would explain any floors, "
+        "so there are no variance shares"
+        for text in result.warnings
+    )
+
+
+def test_floors_that_follow_one_label_alone_have_an_infinite_ratio_that_is_counted() -> None:
+    shares = Shares(r2_first=np.array([0.0, 0.0, 0.5]), r2_second=np.array([1.0, 1.0, 0.5]), r2_both=np.ones(3))
+    one = Resampled(kind="positive", replicates=4, complete=3, varies=True, shares=shares)
+    (row,) = bootstrap_table(("domain", "skill"), [one]).rows()
+    assert row["V_skill_over_V_domain_infinite"] == 2
+    assert row["V_skill_over_V_domain"] is None
+    assert row["V_skill_over_V_domain_low"] is None
+    assert row["V_skill"] == 1
+
+
+def test_one_image_has_no_interval_of_shares() -> None:
+    frame = labelled(("A", "B"), noise=0.06).assign(image_key="one")
+    result = answer(frame, replicates=3, resampling="positive")
+    (row,) = result.tables["bootstrap"].rows()
+    assert row["V_skill"] == pytest.approx(result.headline["V_skill"])
+    assert (row["V_skill_low"], row["V_skill_high"], row["skill_larger"]) == (None, None, None)
+    assert any("1 cluster: its cells are the same in every resample" in text for text in result.warnings)
 
 
 def test_floors_that_are_all_alike_have_no_shares() -> None:
