@@ -11,21 +11,21 @@ from pydantic import Field, field_validator
 from analyses.cells import CellParameters, fittable, study_of_cells
 from analyses.clusters import cluster_sums
 from analyses.executor import LOCAL, run_pieces
+from analyses.few_clusters import cluster_warnings
 from analyses.folds import DESIGNS, SCOPES, Design, levels
-from analyses.holdout.fits import LEVELS, LawName, accuracy, cells_needed, law_of
+from analyses.holdout.fits import LEVELS, LawName, accuracy, law_of
+from analyses.holdout.remarks import off_intervals, unfit, without_input_size
 from analyses.holdout.tables import Found, differences_of, differences_table, folds_table, rmse_table
 from analyses.holdout.work import Plan, make_job, observed_piece, replicate_piece
 from analyses.opening import nothing
+from analyses.ranges import Box  # noqa: TC001 - pydantic reads annotations
 from analyses.resampling import Layout, observed, pieces_of
 from analyses.result import Charts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from analyses.cells import CellStudy
-    from analyses.holdout.work import Job
     from analyses.result import Result
     from analyses.session import StarSession
 
@@ -49,20 +49,12 @@ class Parameters(CellParameters):
         default="both", description="shared: one set of exponents, folds leave a level out of all groups; group: each group by itself"
     )
     floor: Literal["continuous", "grid", "free"] = Field(default="continuous", description="floor of the separable and the coupled law")
-    box: tuple[float, float] = Field(default=(0.05, 10.0), description="search range of every exponent")
+    box: Box = Field(default=(0.05, 10.0), description="search range of every exponent")
     replicates: int = Field(default=0, ge=0, description="resamples of image clusters that repeat every fold, for intervals (paper: 200)")
     resampling: Literal["ordinary", "positive"] = Field(
         default="ordinary", description="ordinary: clusters drawn with replacement; positive: Dirichlet weights"
     )
     executor: str = Field(default=LOCAL, description="local, or dask://HOST:PORT", exclude=True)
-
-    @field_validator("box")
-    @classmethod
-    def _in_order(cls, box: tuple[float, float]) -> tuple[float, float]:
-        if not 0 < box[0] < box[1]:
-            message = "expected two positive numbers, the smaller first"
-            raise ValueError(message)
-        return box
 
     @field_validator("design", "laws")
     @classmethod
@@ -80,6 +72,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
     laws = [law_of(name, parameters.box, parameters.floor) for name in parameters.laws]
     scopes = SCOPES if parameters.exponents == "both" else (parameters.exponents,)
     jobs = [make_job(design, scope, group, study.cells, laws) for scope in scopes for design in parameters.design]
+    sums = cluster_sums(study) if parameters.replicates else None
     plan = Plan(
         layout=Layout.of(study.groups, keep),
         parameters=study.cells.parameters,
@@ -87,10 +80,15 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         cells=observed(study),
         jobs=jobs,
         laws=laws,
-        sums=cluster_sums(study) if parameters.replicates else None,
+        sums=sums,
         seed=parameters.seed,
         kind=parameters.resampling,
     )
+    remarks = [
+        *without_input_size(study, keep, parameters.design),
+        *unfit(study, group, jobs),
+        *([] if sums is None else cluster_warnings(study, sums, keep)),
+    ]
     found = _found(plan, parameters)
     tables = {"rmse": rmse_table(study, found), "differences": differences_table(found), "folds": folds_table(study, found)}
     return study.opened.result(
@@ -99,15 +97,18 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         headline=_headline(study, keep, found),
         tables=tables,
         charts=_charts(found),
-        warnings=[*study.warnings, *lacking, *_without_input_size(study, keep, parameters), *_unfit(study, group, jobs, laws)],
+        warnings=[*study.warnings, *lacking, *remarks, *off_intervals(tables)],
     )
 
 
 def _found(plan: Plan, parameters: Parameters) -> Found:
-    pieces = [(job, law) for job in range(len(plan.jobs)) for law in range(len(plan.laws))]
+    pieces = plan.pieces()
     seconds = _seconds(plan)
     workers, executor = parameters.workers, parameters.executor
-    predicted = run_pieces(observed_piece, plan, pieces, what="folds", workers=workers, executor=executor, seconds=seconds)
+    found = run_pieces(observed_piece, plan, pieces, what="folds", workers=workers, executor=executor, seconds=seconds)
+    predicted = np.full((len(plan.jobs), len(plan.laws), len(plan.parameters)), np.nan)
+    for (job, law, _, _), (cells, values) in zip(pieces, found, strict=True):
+        predicted[job, law, cells] = values
     resampled: list[npt.NDArray[np.float64]] = []
     if parameters.replicates:
         replicates = pieces_of(parameters.replicates, PIECE)
@@ -119,8 +120,9 @@ def _found(plan: Plan, parameters: Parameters) -> Found:
         laws=parameters.laws,
         jobs=plan.jobs,
         error=plan.cells.error[0],
-        predicted=np.array(predicted).reshape(len(plan.jobs), len(plan.laws), -1),
+        predicted=predicted,
         resampled=np.concatenate(resampled) if resampled else None,
+        varied=None if plan.sums is None else np.diff(plan.sums.records.indptr) > 1,
     )
 
 
@@ -138,7 +140,7 @@ def _headline(study: CellStudy, keep: npt.NDArray[np.bool_], found: Found) -> di
         "backbone_levels": len(levels(cells.parameters)),
         "input_size_levels": len(levels(cells.input_size)),
         "folds": sum(len(job.folds) for job in found.jobs),
-        "fits": sum(int(job.predicted.any(axis=1).sum()) for job in found.jobs) * len(found.laws),
+        "fits": sum(job.fitted() for job in found.jobs) * len(found.laws),
     }
     if found.resampled is not None:
         headline["replicates"] = len(found.resampled)
@@ -147,32 +149,6 @@ def _headline(study: CellStudy, keep: npt.NDArray[np.bool_], found: Found) -> di
         for level in ("all", "interior"):
             headline[f"rmse_{job.folds.design}_{job.folds.scope}_{level}"] = measured[LEVELS.index(level)]
     return headline
-
-
-def _without_input_size(study: CellStudy, keep: npt.NDArray[np.bool_], parameters: Parameters) -> Iterator[str]:
-    if set(parameters.design) == {"backbone"}:
-        return
-    for group in range(len(study.groups)):
-        members = study.groups.members(group)
-        lacking = int((keep[members] & np.isnan(study.cells.input_size[members])).sum())
-        if lacking:
-            yield f"{study.groups.name(group)}: {lacking:,} of {len(members):,} cells have no input size: no fold leaves them out by it"
-
-
-def _unfit(study: CellStudy, group: npt.NDArray[np.int64], jobs: list[Job], laws: list[Any]) -> Iterator[str]:
-    """One warning for each group some of whose folds leave too little."""
-    for number in np.unique(group[group >= 0]).tolist():
-        about = []
-        for job in jobs:
-            concerned = (job.folds.scored & (group == number)).any(axis=1)
-            left_out = int((concerned & ~job.ready[:, number]).sum())
-            if left_out:
-                need = cells_needed(laws, job.folds.scope)
-                about.append(
-                    f"{left_out:,} of {int(concerned.sum()):,} {job.folds.design} folds ({job.folds.scope} exponents, {need} cells needed)"
-                )
-        if about:
-            yield f"{study.groups.name(number)}: too few cells, or one level of N, R or input size, remain in {', '.join(about)}: not fitted"
 
 
 def _charts(found: Found) -> Charts:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from analyses.folds import chunks
 from analyses.laws import BoundedLaw, CoupledLaw, SeparableLaw
 from analyses.laws.separable import clipped
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -72,48 +73,63 @@ def predictions(law: Law, layout: Layout, batch: Batch, folds: Folds, ready: npt
 
 
 def fold_fits(law: Law, layout: Layout, batch: Batch, folds: Folds) -> tuple[Solutions, npt.NDArray[np.int64]]:
-    """Fit the group of each fold without its withheld cells, in every replicate: (replicates x folds) fits, and the fold's row in the layout."""
+    """Fit the group of each fold without its withheld cells, in every replicate: (replicates x folds) fits, and the fold's row in the layout.
+
+    All folds at once: `parts` makes parts of many folds.
+    """
     row = np.searchsorted(layout.group, folds.group)
-    withheld = np.take_along_axis(folds.withheld, layout.cell[row], axis=1)
+    withheld = folds.withholds(np.arange(len(folds))[:, None], layout.cell[row])
     fits = (-1, layout.cell.shape[1])
     n, r, y, w = (values[:, row].reshape(fits) for values in (batch.n, batch.r, target(law, batch), batch.weights * 1.0))
     w = w * ~np.broadcast_to(withheld, (len(batch.error), *withheld.shape)).reshape(fits)
     return law.fit_many(n, r, y, w), row
 
 
+def parts(folds: Folds, width: int) -> Iterator[Folds]:
+    """The folds in parts of fits of so many places each; no digit of a fit depends on the others of its part."""
+    for start, stop in chunks(len(folds), width):
+        yield folds.take(np.arange(start, stop))
+
+
 def _own_exponents(
     law: Law, layout: Layout, batch: Batch, folds: Folds, ready: npt.NDArray[np.bool_], answer: npt.NDArray[np.float64]
 ) -> None:
-    folds = folds.take(ready[np.arange(len(folds)), folds.group])
-    if not len(folds):
-        return
-    solutions, row = fold_fits(law, layout, batch, folds)
-    fits = (-1, layout.cell.shape[1])
-    predicted = solutions.predict(batch.n[:, row].reshape(fits), batch.r[:, row].reshape(fits)).reshape(
-        len(answer), *layout.cell[row].shape
-    )
-    fold, place = np.nonzero(np.take_along_axis(folds.scored, layout.cell[row], axis=1) & layout.inside[row])
-    answer[:, row[fold], place] = predicted[:, fold, place]
+    width = layout.cell.shape[1]
+    for some in parts(folds.take(ready[np.arange(len(folds)), folds.group]), width * len(answer)):
+        solutions, row = fold_fits(law, layout, batch, some)
+        predicted = solutions.predict(batch.n[:, row].reshape(-1, width), batch.r[:, row].reshape(-1, width))
+        predicted = predicted.reshape(len(answer), *layout.cell[row].shape)
+        fold, place = np.nonzero(some.scores(np.arange(len(some))[:, None], layout.cell[row]) & layout.inside[row])
+        answer[:, row[fold], place] = predicted[:, fold, place]
 
 
 def _shared_exponents(
     law: Law, layout: Layout, batch: Batch, folds: Folds, ready: npt.NDArray[np.bool_], answer: npt.NDArray[np.float64]
 ) -> None:
-    y = target(law, batch)
     patterns, of_fold = np.unique(ready[:, layout.group], axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
-        rows, members = np.flatnonzero(pattern), np.flatnonzero(of_fold.ravel() == number)
-        cell, inside = layout.cell[rows], layout.inside[rows]
-        if not (folds.scored[members][:, cell] & inside).any():
-            continue
-        seen = ~folds.withheld[members][:, cell]
-        shape = (len(answer), *seen.shape)
-        n, r, target_, w = (np.broadcast_to(values[:, None, rows], shape) for values in (batch.n, batch.r, y, batch.weights))
-        problems = (-1, *cell.shape)
-        solutions = law.fit_shared(n.reshape(problems), r.reshape(problems), target_.reshape(problems), (w * seen).reshape(problems))
-        predicted = solutions.predict(n.reshape(-1, cell.shape[1]), r.reshape(-1, cell.shape[1])).reshape(shape)
-        fold, row, place = np.nonzero(folds.scored[members][:, cell] & inside)
-        answer[:, rows[row], place] = predicted[:, fold, row, place]
+        rows = np.flatnonzero(pattern)
+        alike = folds.take(of_fold.ravel() == number)
+        cells = np.flatnonzero(np.isin(folds.cell_group, layout.group[rows]))
+        alike = alike.take(np.unique(alike.scored_by[cells][alike.scored_by[cells] >= 0]))
+        for some in parts(alike, layout.cell[rows].size * len(answer)):
+            _shared_part(law, layout, batch, some, rows, answer)
+
+
+def _shared_part(
+    law: Law, layout: Layout, batch: Batch, folds: Folds, rows: npt.NDArray[np.int64], answer: npt.NDArray[np.float64]
+) -> None:
+    """Some folds over the same rows of the layout."""
+    cell, fold = layout.cell[rows], np.arange(len(folds))[:, None, None]
+    seen = ~folds.withholds(fold, cell)
+    shape = (len(answer), *seen.shape)
+    given = (batch.n, batch.r, target(law, batch), batch.weights)
+    n, r, y, w = (np.broadcast_to(values[:, None, rows], shape) for values in given)
+    problems = (-1, *cell.shape)
+    solutions = law.fit_shared(n.reshape(problems), r.reshape(problems), y.reshape(problems), (w * seen).reshape(problems))
+    predicted = solutions.predict(n.reshape(-1, cell.shape[1]), r.reshape(-1, cell.shape[1])).reshape(shape)
+    scored, row, place = np.nonzero(folds.scores(fold, cell) & layout.inside[rows])
+    answer[:, rows[row], place] = predicted[:, scored, row, place]
 
 
 LEVELS = ("all", "interior", "endpoint")

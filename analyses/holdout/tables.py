@@ -39,17 +39,25 @@ class Found:
     """Jobs x laws x cells; NaN where no fold predicts the cell."""
     resampled: npt.NDArray[np.float64] | None
     """RMSE of replicates x jobs x laws x LEVELS."""
+    varied: npt.NDArray[np.bool_] | None = None
+    """By cell, where there are replicates: whether it has answers of more than one cluster, so that resamples differ."""
+
+    def interval(self, draws: npt.NDArray[np.float64], job: int, level: str) -> tuple[float, float]:
+        """95% percentile interval of draws that are known; NaN where none is, and where no cell of the level varies over resamples."""
+        known = draws[np.isfinite(draws)]
+        cells = self.jobs[job].predicted & members_of(self.jobs[job], level)
+        varies = self.varied is not None and bool((cells & self.varied).any())
+        low, high = np.percentile(known, INTERVAL) if varies and len(known) else (np.nan, np.nan)
+        return float(low), float(high)
 
     def accuracy(self, job: int) -> Accuracy:
         """Of the laws (in place of replicates) on the cells as observed."""
         return accuracy(np.broadcast_to(self.error, self.predicted[job].shape), self.predicted[job], self.jobs[job].inside)
 
 
-def interval(draws: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """95% percentile interval of the draws that are known; NaN where none is."""
-    known = draws[np.isfinite(draws)]
-    low, high = np.percentile(known, INTERVAL) if len(known) else (np.nan, np.nan)
-    return float(low), float(high)
+def members_of(job: Job, level: str) -> npt.NDArray[np.bool_]:
+    """Cells of a level."""
+    return {"all": np.ones_like(job.inside), "interior": job.inside, "endpoint": ~job.inside}[level]
 
 
 def rmse_table(study: CellStudy, found: Found) -> Table:
@@ -59,20 +67,20 @@ def rmse_table(study: CellStudy, found: Found) -> Table:
     for j, job in enumerate(found.jobs):
         measured = found.accuracy(j)
         for level, name in enumerate(LEVELS):
-            members = {"all": np.ones_like(job.inside), "interior": job.inside, "endpoint": ~job.inside}[name]
+            members = members_of(job, name)
             for place, law in enumerate(found.laws):
                 row = {
                     "design": job.folds.design,
                     "exponents": job.folds.scope,
                     "level": name,
                     "law": law,
-                    "folds": int((job.predicted & members).any(axis=1).sum()),
+                    "folds": job.fitted(members),
                     "cells": measured.cells[place, level],
                     "rmse": measured.rmse[place, level],
                     "predictions_outside": measured.outside[place, level],
                 }
                 if found.resampled is not None:
-                    row["rmse_low"], row["rmse_high"] = interval(found.resampled[:, j, place, level])
+                    row["rmse_low"], row["rmse_high"] = found.interval(found.resampled[:, j, place, level], j, name)
                 rows.append(row)
     columns = [
         DESIGN,
@@ -115,7 +123,7 @@ def differences_of(found: Found) -> list[dict[str, Any]]:
                 }
                 if found.resampled is not None:
                     draws = POINTS * (found.resampled[:, j, place, level] - found.resampled[:, j, base, level])
-                    row["difference_low"], row["difference_high"] = interval(draws)
+                    row["difference_low"], row["difference_high"] = found.interval(draws, j, name)
                 rows.append(row)
     return rows
 
@@ -139,17 +147,18 @@ def folds_table(study: CellStudy, found: Found) -> Table:
     """RMSE of each fold."""
     rows: list[dict[str, Any]] = []
     for j, job in enumerate(found.jobs):
-        for fold in range(len(job.folds)):
-            cells = job.predicted[fold] & np.isfinite(found.predicted[j, 0])
+        withheld = job.folds.withheld_cells()
+        cells_of = _by_fold(np.where(job.predicted & np.isfinite(found.predicted[j, 0]), job.folds.scored_by, -1), len(job.folds))
+        for fold, cells in enumerate(cells_of):
             row = {
                 "design": job.folds.design,
                 "exponents": job.folds.scope,
                 "group": study.groups.name(int(job.folds.group[fold])) if job.folds.group[fold] >= 0 else "all",
                 "parameters": job.folds.parameters[fold],
                 "input_size": job.folds.input_size[fold],
-                "withheld": int(job.folds.withheld[fold].sum()),
-                "cells": int(cells.sum()),
-                "interior": int((cells & job.inside).sum()),
+                "withheld": int(withheld[fold]),
+                "cells": len(cells),
+                "interior": int(job.inside[cells].sum()),
             }
             for place, law in enumerate(found.laws):
                 squares = (found.error[cells] - np.clip(found.predicted[j, place, cells], 0.0, 1.0)) ** 2
@@ -167,6 +176,12 @@ def folds_table(study: CellStudy, found: Found) -> Table:
         *(Column(f"rmse_{law}", f"RMSE of the {law} law on them, predictions clipped to [0, 1]", "number") for law in found.laws),
     ]
     return _table("Folds", columns, rows, shown=12)
+
+
+def _by_fold(number: npt.NDArray[np.int64], folds: int) -> list[npt.NDArray[np.int64]]:
+    """The cells of each fold, from the fold of each cell (-1: none)."""
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.searchsorted(number[order], np.arange(folds)))[1:]
 
 
 def _interval_columns(found: Found, name: str, what: str) -> list[Column]:

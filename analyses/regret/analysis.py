@@ -12,7 +12,9 @@ from analyses.cells import CellParameters, fittable, study_of_cells
 from analyses.holdout.fits import law_of
 from analyses.laws.cost import fit_cost
 from analyses.opening import nothing
+from analyses.ranges import Box  # noqa: TC001 - pydantic reads annotations
 from analyses.regret.decisions import EVALUATIONS, Evaluation, Market, decide
+from analyses.regret.remarks import remarks
 from analyses.regret.tables import (
     Judged,
     bounded_table,
@@ -28,16 +30,13 @@ from analyses.resampling import Layout, batch_of, observed
 from analyses.result import Charts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from analyses.cells import CellStudy
     from analyses.laws.cost import CostLaw
     from analyses.regret.decisions import Decisions
     from analyses.result import Result
     from analyses.session import StarSession
 
 NAME = "regret"
-COSTS = {"flops": "prompt tokens", "latency": "latency"}
+LACKING = {"flops": "prompt tokens", "latency": "latency"}
 """What a cell without the cost lacks, besides parameters."""
 
 
@@ -55,16 +54,8 @@ class Parameters(CellParameters):
     cost: Literal["flops", "latency"] = Field(default="flops", description="cost of a cell: FLOP of the prompt (2 N T), or mean latency")
     in_sample_floor: Literal["grid", "continuous", "free"] = Field(default="grid", description="floor of the fits in sample")
     floor: Literal["continuous", "grid", "free"] = Field(default="continuous", description="floor of the held-out fits")
-    box: tuple[float, float] = Field(default=(0.05, 10.0), description="search range of every exponent")
+    box: Box = Field(default=(0.05, 10.0), description="search range of every exponent")
     bounded: bool = Field(default=True, description="also choose by the bounded law, held out")
-
-    @field_validator("box")
-    @classmethod
-    def _in_order(cls, box: tuple[float, float]) -> tuple[float, float]:
-        if not 0 < box[0] < box[1]:
-            message = "expected two positive numbers, the smaller first"
-            raise ValueError(message)
-        return box
 
     @field_validator("budgets")
     @classmethod
@@ -120,7 +111,7 @@ def run(session: StarSession, parameters: Parameters) -> Result:
         headline=_headline(judged, cost_law),
         tables=tables,
         charts=_charts(judged),
-        warnings=[*study.warnings, *lacking, *_warnings(study, market, judged.decisions, cost_law, parameters)],
+        warnings=[*study.warnings, *lacking, *remarks(judged, cost_law, LACKING[parameters.cost])],
     )
 
 
@@ -147,38 +138,6 @@ def _headline(judged: Judged, cost_law: CostLaw) -> dict[str, Any]:
         for rule in ("direct", "projection"):
             headline[f"{one.evaluation}_{rule}_mean_regret"] = float(one.regret[rule].mean()) if len(one) else None
     return headline
-
-
-def _warnings(study: CellStudy, market: Market, decisions: list[Decisions], cost_law: CostLaw, parameters: Parameters) -> Iterator[str]:
-    held_out = set(parameters.evaluation) & {"joint", "input_size"}
-    for row, group in enumerate(market.layout.group.tolist()):
-        members = market.layout.cell[row][market.layout.inside[row]]
-        name = study.groups.name(group)
-        costless = int(np.isnan(market.cost[members]).sum())
-        if costless:
-            yield f"{name}: {costless:,} of {len(members):,} cells have no {COSTS[parameters.cost]}, so no cost: no rule can choose them"
-        sizeless = int(np.isnan(market.input_size[members]).sum())
-        if held_out and sizeless:
-            yield f"{name}: {sizeless:,} of {len(members):,} cells have no input size: no fold withholds them by it"
-        yield from _without_decisions(name, group, decisions)
-    if cost_law.why is not None:
-        yield f"no cost law ({cost_law.why}): projection chooses as direct selection does"
-    for one in decisions:
-        if cost_law.why is None and one.fallback.any():
-            yield (
-                f"{one.evaluation}: projection has no closed form in {int(one.fallback.sum()):,} of {len(one):,} decisions "
-                "(an amplitude is zero) and chooses as direct selection does"
-            )
-
-
-def _without_decisions(name: str, group: int, decisions: list[Decisions]) -> Iterator[str]:
-    about = []
-    for one in decisions:
-        fitted = one.fitted[one.folds.group == group]
-        if not fitted.all():
-            about.append(f"{int((~fitted).sum()):,} of {len(fitted):,} fits ({one.evaluation})")
-    if about:
-        yield f"{name}: too few cells, or one level of N, R or input size, for {', '.join(about)}"
 
 
 def _charts(judged: Judged) -> Charts:

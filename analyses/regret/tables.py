@@ -237,24 +237,25 @@ def excluded_table(judged: Judged) -> Table:
 def decisions_table(judged: Judged) -> Table:
     """Every decision: its group, fold, budget and best cell."""
     text, size, groups = judged.study.cells.text, judged.study.cells.input_size, judged.study.groups
-    rows: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
+    first = 0
     for one in judged.decisions:
-        group, best = judged.group(one), one.cell(one.best)
-        rows += [
+        keys = np.array(groups.keys, dtype=object).reshape(-1, len(groups.by))[judged.group(one)]
+        parts.append(
             {
-                "decision": len(rows) + place,
-                "evaluation": one.evaluation,
-                **dict(zip(groups.by, groups.keys[group[place]], strict=True)),
-                "left_out_parameters": one.folds.parameters[one.fold[place]],
-                "left_out_input_size": one.folds.input_size[one.fold[place]],
-                "percentile": one.percentile[place],
-                "budget": one.budget[place],
-                "feasible": int(one.feasible[place].sum()),
-                "best_model": text["model"][best[place]],
-                "best_input_size": size[best[place]],
+                "decision": first + np.arange(len(one)),
+                "evaluation": np.full(len(one), one.evaluation, dtype=object),
+                **{name: keys[:, place] for place, name in enumerate(groups.by)},
+                "left_out_parameters": one.folds.parameters[one.fold],
+                "left_out_input_size": one.folds.input_size[one.fold],
+                "percentile": one.percentile,
+                "budget": one.budget,
+                "feasible": one.feasible,
+                "best_model": text["model"][one.best],
+                "best_input_size": size[one.best],
             }
-            for place in range(len(one))
-        ]
+        )
+        first += len(one)
     columns = (
         Column("decision", "number of the decision, as in the table of choices", "count"),
         EVALUATION,
@@ -267,28 +268,26 @@ def decisions_table(judged: Judged) -> Table:
         Column("best_model", "model of the designated best cell"),
         Column("best_input_size", "input size of the designated best cell, px", "number"),
     )
-    return _table("Decisions", columns, rows, shown=8)
+    return _joined("Decisions", columns, parts)
 
 
 def choices_table(judged: Judged) -> Table:
     """What every rule chose in every decision."""
     text, size = judged.study.cells.text, judged.study.cells.input_size
-    rows: list[dict[str, Any]] = []
+    parts: list[dict[str, Any]] = []
     first = 0
     for one in judged.decisions:
-        for rule, places in one.choice.items():
-            cells, hit = one.cell(places), one.hit(rule)
-            rows += [
-                {
-                    "decision": first + place,
-                    "rule": rule,
-                    "model": text["model"][cell],
-                    "input_size": size[cell],
-                    "regret": one.regret[rule][place],
-                    "hit": int(hit[place]),
-                }
-                for place, cell in enumerate(cells.tolist())
-            ]
+        parts += [
+            {
+                "decision": first + np.arange(len(one)),
+                "rule": np.full(len(one), rule, dtype=object),
+                "model": text["model"][cell],
+                "input_size": size[cell],
+                "regret": one.regret[rule],
+                "hit": one.hit(rule).astype(int),
+            }
+            for rule, cell in one.choice.items()
+        ]
         first += len(one)
     columns = (
         Column("decision", "number of the decision, as in the table of decisions", "count"),
@@ -298,8 +297,15 @@ def choices_table(judged: Judged) -> Table:
         Column("regret", "observed error of the choice minus the lowest feasible one, percentage points", "number"),
         Column("hit", "1 where the choice is the designated best cell", "count"),
     )
-    return _table("Choices", columns, rows, shown=8)
+    return _joined("Choices", columns, parts)
 
 
 def _table(title: str, columns: tuple[Column, ...], rows: list[dict[str, Any]], shown: int = 40) -> Table:
     return Table.of(title, columns, {column.name: [row[column.name] for row in rows] for column in columns}, shown=shown)
+
+
+def _joined(title: str, columns: tuple[Column, ...], parts: list[dict[str, Any]]) -> Table:
+    """A long table from arrays, part after part."""
+    return Table.of(
+        title, columns, {column.name: np.concatenate([part[column.name] for part in parts]).tolist() for column in columns}, shown=8
+    )

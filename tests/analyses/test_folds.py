@@ -7,7 +7,25 @@ from functools import cache
 import numpy as np
 import pytest
 
-from analyses.folds import DESIGNS, SCOPES, Design, Scope, fitted_groups, interior, levels, make_folds
+from analyses import folds as folds_module
+from analyses.folds import (
+    CONSTANT_ERROR,
+    DESIGNS,
+    FEW_CELLS,
+    FITTED,
+    ONE_LEVEL,
+    SCOPES,
+    Design,
+    Folds,
+    Scope,
+    fitted_groups,
+    interior,
+    levels,
+    make_folds,
+    obstacles,
+    told,
+    whole_groups,
+)
 from tests.analyses.known import known
 from tracker.catalog import load
 from tracker.simulate import preset
@@ -113,6 +131,69 @@ def test_a_group_is_fitted_where_enough_cells_and_two_levels_remain(seed: int, s
             known_sizes = [k for k in range(len(group)) if group[k] == number and not np.isnan(size[k])]
             enough = len(rest) >= 3 and len({n[k] for k in rest}) > 1 and (len(sizes) > 1 or not known_sizes)
             assert ready[fold, number] == (concerned and enough)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_blocks_of_any_size_give_the_same(seed: int, design: Design, scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, n, size = a_grid(seed)
+    folds = make_folds(design, scope, group, n, size)
+    error = np.random.default_rng(seed).choice([0.1, 0.2], len(group))
+    at_once = obstacles(folds, group, (n, size), need=2, error=error)
+    monkeypatch.setattr(folds_module, "PLACES", 7)
+    assert (obstacles(folds, group, (n, size), need=2, error=error) == at_once).all()
+    assert folds.withheld_cells().tolist() == folds.withheld.sum(axis=1).tolist()
+    assert sorted(row for rows, _ in folds.blocks() for row in rows.tolist()) == list(range(len(folds)))
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_some_folds_withhold_and_score_what_they_did_among_all(scope: Scope) -> None:
+    folds = make_folds("joint", scope, *a_grid(3))
+    rows = np.arange(len(folds))[::2]
+    some = folds.take(rows)
+    assert (some.withheld == folds.withheld[rows]).all()
+    assert (some.scored == folds.scored[rows]).all()
+    assert (folds.take(np.arange(len(folds)) % 2 == 0).scored == some.scored).all()
+
+
+def test_whole_groups_withhold_nothing_and_score_all() -> None:
+    group = np.array([2, 0, -1, 2])
+    folds = whole_groups(group, np.ones(4), np.full(4, np.nan))
+    assert folds.group.tolist() == [0, 2]
+    assert not folds.withheld.any()
+    assert folds.scored.tolist() == [[False, True, False, False], [True, False, False, True]]
+
+
+def square(size: int = 4) -> tuple[Folds, np.ndarray, np.ndarray]:
+    """Backbone folds of a group of size x size cells, their N, and their input size."""
+    n, px = (axis.ravel() for axis in np.meshgrid(2.0 ** np.arange(size), 224.0 * np.arange(1, size + 1), indexing="ij"))
+    return make_folds("backbone", "group", np.zeros(len(n), dtype=np.int64), n, px), n, px
+
+
+def test_values_within_a_thousandth_are_one_level() -> None:
+    folds, n, px = square()
+    for spread, found in ((0.99e-3, ONE_LEVEL + 2), (1.01e-3, FITTED)):
+        tokens = 256 * (1 + spread * (px - px.min()) / np.ptp(px))
+        assert (obstacles(folds, folds.cell_group, (n, px, tokens), need=5) == found).all()
+
+
+def test_a_fold_that_leaves_a_constant_error_is_not_fitted() -> None:
+    folds, n, px = square()
+    error = np.where(n == 1, 0.1 + px / 1e4, 0.3)
+    assert obstacles(folds, folds.cell_group, (n, px), need=5, error=error).ravel().tolist() == [CONSTANT_ERROR, FITTED, FITTED, FITTED]
+    assert obstacles(folds, folds.cell_group, (n, px), need=13, error=error).ravel().tolist() == [FEW_CELLS] * 4
+    assert fitted_groups(folds, folds.cell_group, (n, px), need=5).all()
+
+
+def test_obstacles_in_words() -> None:
+    few, level, fine = (np.array([code], dtype=np.int8) for code in (FEW_CELLS, ONE_LEVEL + 1, FITTED))
+    need = {"joint fold": 5, "backbone fold": 7}
+    assert not told({"joint fold": fine}, ("N", "R"), need)
+    assert told({"joint fold": level, "backbone fold": level}, ("N", "R"), need) == "no fit: one level of R"
+    assert told({"joint fold": few, "backbone fold": few}, ("N", "R"), need) == "no fit: too few cells"
+    some = {"joint fold": np.concatenate([few, fine, few]), "backbone fold": level}
+    assert told(some, ("N", "R"), need) == "not fitted: 2 of 3 joint folds (fewer than 5 cells), 1 of 1 backbone fold (one level of R)"
 
 
 def test_the_paper_has_22_backbone_levels_15_of_them_interior() -> None:

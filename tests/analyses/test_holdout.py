@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
+from analyses import folds as folds_module
 from analyses.cells import CellParameters, study_of_cells
 from analyses.clusters import cluster_sums, draw
 from analyses.holdout import Parameters, run
@@ -187,8 +188,7 @@ def test_a_group_of_one_backbone_is_named_and_the_others_go_on() -> None:
     frame = frame[(frame["series"] != "B1") | (frame["model"] == "B1-3B")]
     result = answer(frame, laws=("separable",), exponents="group")
     (about,) = (text for text in result.warnings if text.startswith("B1 x S"))
-    assert "1 of 1 backbone folds" in about
-    assert "4 of 4 input_size folds" in about
+    assert about == "B1 x S: no fit: fewer than 5 cells"
     found = rmse(result)
     assert found["backbone", "group", "all", "separable"]["cells"] == 32
     assert found["backbone", "group", "all", "separable"]["rmse"] < 1e-5
@@ -217,11 +217,53 @@ def test_cells_without_tokens_or_input_size_are_named() -> None:
 
 
 @pytest.mark.parametrize("credit", [0.0, 1.0, 0.25])
-def test_a_constant_error_is_predicted_as_it_is(credit: float) -> None:
-    frame = cells().assign(credit=credit)
-    result = answer(frame, laws=("separable", "coupled"), exponents="group")
-    for row in result.tables["rmse"].rows():
-        assert row["rmse"] == pytest.approx(0, abs=0.0011)  # a floor is within 0.001 and 0.999
+def test_a_group_with_a_constant_error_is_named_and_not_scored(credit: float) -> None:
+    frame = cells()
+    without = answer(frame[frame["series"] != "B1"], laws=("separable",), exponents="group", reference=(5.0, 500.0))
+    frame["credit"] = frame["credit"].mask(frame["series"] == "B1", credit)
+    result = answer(frame, laws=("separable",), exponents="group", reference=(5.0, 500.0))
+    assert result.warnings == ("B1 x S: no fit: the error is constant",)
+    for found, expected in zip(result.tables["rmse"].rows(), without.tables["rmse"].rows(), strict=True):
+        assert (found["cells"], found["rmse"]) == (expected["cells"], expected["rmse"])
+
+
+def test_tokens_within_a_thousandth_are_one_level() -> None:
+    frame = cells(input_sizes={224: 25600.0, 448: 25605.0, 896: 25610.0, 1344: 25616.0})
+    result = answer(frame, exponents="group")
+    assert all(text.endswith(": no fit: one level of R") for text in result.warnings)
+    assert {row["cells"] for row in result.tables["rmse"].rows()} == {0}
+
+
+def test_parts_of_folds_change_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = cells(questions=20)
+    options: dict[str, Any] = {"laws": ("separable", "bounded"), "replicates": 2}
+    at_once = answer(frame, **options).envelope()
+    monkeypatch.setattr(folds_module, "PLACES", 100)
+    in_parts = answer(frame, **options).envelope()
+    for name in ("headline", "tables", "warnings"):
+        assert json.dumps(at_once[name]) == json.dumps(in_parts[name])
+
+
+def test_few_clusters_are_named_and_one_gives_no_interval() -> None:
+    options: dict[str, Any] = {"design": ("backbone",), "laws": ("separable",), "exponents": "group", "replicates": 3}
+    few = answer(cells(questions=20), **options)
+    assert [text for text in few.warnings if "clusters" in text] == [
+        f"{suite}: 10 clusters: intervals from so few are too narrow" for suite in ("S", "T")
+    ]
+    assert all(row["rmse_low"] is not None for row in few.tables["rmse"].rows())
+    one = answer(cells(questions=20, per_image=20), **options)
+    assert sum("1 cluster:" in text for text in one.warnings) == 2
+    assert {(row["rmse_low"], row["rmse_high"]) for row in one.tables["rmse"].rows()} == {(None, None)}
+    assert all(row["rmse"] is not None for row in one.tables["rmse"].rows())
+
+
+def test_rows_whose_interval_excludes_what_was_observed_are_named() -> None:
+    result = answer(cells(), design=("input_size",), laws=("separable",), exponents="group", replicates=8)
+    off = [row["level"] for row in result.tables["rmse"].rows() if not row["rmse_low"] <= row["rmse"] <= row["rmse_high"]]
+    assert off
+    (about,) = (text for text in result.warnings if text.startswith("rmse: "))
+    assert f"interval of {len(off)} row" in about
+    assert all(f"input_size group {level} separable" in about for level in off)
 
 
 def test_a_study_without_tokens_has_nothing_to_predict() -> None:

@@ -12,12 +12,15 @@ import pytest
 from pydantic import ValidationError
 
 from analyses import choices
+from analyses import folds as folds_module
 from analyses.laws import SeparableLaw, Solutions
 from analyses.laws.allocation import allocate
 from analyses.laws.cost import fit_cost
 from analyses.laws.separable import bounded
+from analyses.progress import reporting
 from analyses.regret import Parameters, run
-from analyses.regret.decisions import RULES, order_of
+from analyses.regret.decisions import RULES
+from analyses.regret.places import order_of
 from analyses.regret.tables import shares_within, summary
 from tests.analyses.known import known
 from tests.analyses.planted import PlantedLaw, planted_cells, session
@@ -338,7 +341,7 @@ def test_a_group_of_one_backbone_is_named() -> None:
     frame = frame[(frame["series"] != "B1") | (frame["model"] == "B1-3B")]
     result = answer(frame)
     (about,) = (text for text in result.warnings if text.startswith("B1 x S"))
-    assert "1 of 1 fits (in_sample), 4 of 4 fits (joint), 1 of 1 fits (backbone), 4 of 4 fits (input_size)" in about
+    assert about == "B1 x S: no fit: fewer than 5 cells"
     assert {row["series"] for row in result.tables["decisions"].rows()} == {"A1"}
 
 
@@ -367,10 +370,52 @@ def test_an_axis_without_effect_is_no_closed_form_held_out() -> None:
     assert joint["projection"] == joint["direct"]
 
 
-def test_a_constant_error_costs_nobody_anything() -> None:
-    result = answer(cells().assign(credit=0.25))
-    assert {row["worst"] for row in result.tables["rules"].rows() if row["decisions"]} == {0.0}
-    assert {row["share_0"] for row in result.tables["thresholds"].rows() if row["decisions"]} == {1.0}
+def test_a_group_with_a_constant_error_is_named_and_decides_nothing() -> None:
+    frame = cells()
+    frame["credit"] = frame["credit"].mask(frame["series"] == "B1", 0.25)
+    result = answer(frame, reference=(5.0, 500.0))
+    assert "B1 x S: no fit: the error is constant" in result.warnings
+    without = answer(frame[frame["series"] != "B1"], reference=(5.0, 500.0))
+    for found, expected in zip(result.tables["rules"].rows(), without.tables["rules"].rows(), strict=True):
+        assert (found["decisions"], found["mean"]) == (expected["decisions"], expected["mean"])
+
+
+def test_tokens_within_a_thousandth_are_one_level() -> None:
+    result = answer(cells(input_sizes={224: 25600.0, 448: 25605.0, 896: 25610.0, 1344: 25616.0}), cost="latency")
+    assert "A1 x S: no fit: one level of R" in result.warnings
+    assert "no cost law (R has one level): projection chooses as direct selection does" in result.warnings
+    assert len(result.tables["decisions"]) == len(result.tables["choices"]) == 0
+
+
+def test_parts_of_folds_change_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = cells()
+    at_once = answer(frame).envelope()
+    monkeypatch.setattr(folds_module, "PLACES", 200)
+    in_parts = answer(frame).envelope()
+    for name in ("headline", "tables", "warnings"):
+        assert json.dumps(at_once[name]) == json.dumps(in_parts[name])
+
+
+def test_progress_counts_the_folds_of_each_evaluation() -> None:
+    told: list[tuple[str, int, int]] = []
+    with reporting(lambda what, done, total: told.append((what, done, total))):
+        answer(cells(), evaluation=("joint",), bounded=False)
+    assert ("decisions, joint", 0, 48) in told
+    assert ("decisions, joint", 48, 48) in told
+
+
+def test_exponents_of_any_size_overflow_nowhere() -> None:
+    result = answer(cells(), box=(0.05, 100.0), reference=(5.0, 5000.0), evaluation=("joint",), bounded=False)
+    assert len(result.tables["decisions"]) > 0
+
+
+def test_a_cost_that_falls_with_an_axis_leaves_no_closed_form() -> None:
+    frame = cells()
+    frame["latency_s"] = 0.02 * (frame["parameters"] / 1e9) ** -0.5 * (frame["visual_tokens"] + 50)
+    result = answer(frame, cost="latency", evaluation=("joint",))
+    assert [text.split(" (")[0] for text in result.warnings] == ["the cost law falls along an axis"]
+    joint = {rule: [row["model"] for row in chosen(result, rule)] for rule in RULES}
+    assert joint["projection"] == joint["direct"]
 
 
 def test_groups_without_a_suite_have_no_table_of_suites() -> None:
