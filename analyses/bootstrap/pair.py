@@ -214,7 +214,7 @@ def pair_warnings(plan: PairPlan, point: PairFits, refits: PairFits, table: Tabl
         outside = [
             name
             for name in ("delta_q", "relative_delta_q", "delta_bic")
-            if None not in (ends := (row[f"{name}_low"], row[name], row[f"{name}_high"])) and list(ends) != sorted(ends)
+            if row[name] is not None and _outside(row[name], row[f"{name}_low"], row[f"{name}_high"])
         ]
         if outside:
             warnings.append(
@@ -222,6 +222,11 @@ def pair_warnings(plan: PairPlan, point: PairFits, refits: PairFits, table: Tabl
                 f" {'its interval' if len(outside) == 1 else 'their intervals'}: resampling adds noise to what both laws fit"
             )
     return warnings
+
+
+def _outside(value: float, low: float | None, high: float | None) -> bool:
+    """Whether a value lies outside an interval, an end of which may be open."""
+    return (low is not None and value < low) or (high is not None and value > high)
 
 
 def exponents_table(plan: PairPlan, point: PairFits, refits: PairFits, level: float) -> Table:
