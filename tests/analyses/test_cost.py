@@ -336,7 +336,7 @@ def test_an_empty_cohort_is_an_error_and_a_negative_weight_is_refused(frame: pd.
         run(session(frame), Parameters(where="series = 'none'"))
     from analyses.parameters import checked
 
-    with pytest.raises(UsageError, match="at least 0"):
+    with pytest.raises(UsageError, match="number from 0 to"):
         checked(Parameters, {"vision_weight": (-1.0,)})
 
 
