@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import numpy as np
 
-from analyses.law.drawn import Drawn, color_of, data_of, diagonal, span_of, tips
+from analyses.law.drawn import Drawn, color_of, data_of, diagonal, span_of, thinned, tips
 from analyses.law.panels import curves, groups
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ def predicted(drawn: Drawn) -> Any:
     """Predicted against observed error, a dot per cell (Figure 3, left)."""
     rows = drawn.rows
     span = span_of(rows)
+    shown, note = thinned(rows)
     dots = (
-        data_of(rows)
+        data_of(shown)
         .mark_circle(size=28, opacity=0.6)
         .encode(
             x=alt.X("observed:Q", title="observed error", scale=alt.Scale(domain=span, nice=False, zero=False)),
@@ -33,7 +34,7 @@ def predicted(drawn: Drawn) -> Any:
             tooltip=tips(),
         )
     )
-    return (diagonal(span) + dots).properties(width=300, height=280, title="Predicted and observed error")
+    return (diagonal(span) + dots).properties(width=300, height=280, title=alt.Title("Predicted and observed error", subtitle=note))
 
 
 def residuals(drawn: Drawn) -> Any:
@@ -42,7 +43,8 @@ def residuals(drawn: Drawn) -> Any:
     x = alt.X("observed:Q", title="observed error", scale=alt.Scale(domain=span_of(rows), nice=False, zero=False))
     title = "residual (observed - predicted)"
     y = alt.Y("residual:Q", title=title)
-    dots = data_of(rows).mark_circle(size=28, opacity=0.35).encode(x=x, y=y, color=color_of("family", rows), tooltip=tips())
+    shown, note = thinned(rows)
+    dots = data_of(shown).mark_circle(size=28, opacity=0.35).encode(x=x, y=y, color=color_of("family", rows), tooltip=tips())
     bins = [
         {
             "observed": (row["low"] + row["high"]) / 2,
@@ -58,7 +60,9 @@ def residuals(drawn: Drawn) -> Any:
     bars = base.mark_rule(strokeWidth=2, color="black").encode(y=alt.Y("from:Q", title=title), y2="to:Q")
     means = base.mark_point(shape="diamond", filled=True, size=70, color="black").encode(y=y, tooltip=["cells:Q", "residual:Q"])
     zero = data_of([{"residual": 0.0}]).mark_rule(color="#888", strokeDash=[4, 3]).encode(y=y)
-    return (zero + dots + bars + means).properties(width=300, height=280, title="Residuals; black: bin mean +- SEM")
+    return (zero + dots + bars + means).properties(
+        width=300, height=280, title=alt.Title("Residuals; black: bin mean +- SEM", subtitle=note)
+    )
 
 
 def histogram(drawn: Drawn) -> Any:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 COLORS = ("#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#882255", "#999933")
 
 
+MOST_DOTS = 4000
+"""Dots that a chart draws at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """What the charts are drawn from."""
@@ -67,6 +71,12 @@ def span_of(rows: Sequence[dict[str, Any]]) -> list[float]:
     values = [value for row in rows for value in (row["observed"], row["predicted"])]
     low, high = float(np.floor(min(values) * 20) / 20), float(np.ceil(max(values) * 20) / 20)
     return [low, max(high, low + 0.05)]
+
+
+def thinned(rows: Sequence[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]], str]:
+    """Not more rows than a chart can show, and what that leaves out."""
+    step = -(-len(rows) // MOST_DOTS)
+    return (rows, "") if step <= 1 else (rows[::step], f"every {step}th of {len(rows):,} cells")
 
 
 def color_of(name: str, rows: Sequence[dict[str, Any]]) -> alt.Color:
