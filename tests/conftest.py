@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import uuid
@@ -94,7 +95,11 @@ def pytest_configure() -> None:
 
     Not pytest's own temporary folder: for root, the server runs as another user, and every later pytest
     closes that folder to other users.
+
+    And let Ctrl-C reach the processes that tests start, also where a shell started this one in the background, which ignores it.
     """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ[POSTGRES_FOLDER] = tempfile.mkdtemp(prefix="trackr-postgres-")
 
