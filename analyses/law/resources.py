@@ -145,7 +145,7 @@ def _withheld(study: CellStudy, points: Points, fitter: Fitter, exponents: tuple
     for design in HELD_OUT:
         folds = make_folds(design, "group", group, study.cells.parameters[used], study.cells.input_size[used])
         axes = tuple(values[used] for values in (study.cells.parameters, points.axes["R"]))
-        ready = fitted_groups(folds, group, axes, need=1 + 2 * len(exponents))
+        ready = fitted_groups(folds, group, axes, need=1 + 2 * len(exponents), error=study.cells.error[used])
         square, count = np.zeros(len(answers)), np.zeros(len(answers), dtype=np.int64)
         rows = [fold for fold in range(len(folds)) if ready[fold, folds.group[fold]]]
         if rows:
