@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def test_outputs_are_what_the_commands_print(tmp_path: Path) -> None:
     """Write them again with `make readme`, then read the diff."""
     shown = readme.README.read_text(encoding="utf-8")
-    assert len(readme.BLOCK.findall(shown)) == 3
+    assert len(readme.BLOCK.findall(shown)) == 5
     assert readme.comparable(readme.written(shown, tmp_path)) == readme.comparable(shown)
 
 
